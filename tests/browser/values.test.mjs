@@ -486,6 +486,26 @@ test('values', { timeout: 420000 }, async (t) => {
 		assert.deepEqual(problems, []);
 	});
 
+	await step('a series of times is filled to the second', async () => {
+		const other = await cluster.psql(`SELECT sheet.create('Times', 10, 10, as_uid => (SELECT uid FROM sheet.account WHERE name = 'ann'))`);
+		await cluster.psql(`SELECT sheet.set(${other}, 'A1', '12:00:00'), sheet.set(${other}, 'A2', '13:00:00'), sheet.set(${other}, 'B1', '2024-01-31 12:00:00'), sheet.set(${other}, 'B2', '2024-01-31 13:00:00')`);
+		await ann.open(other);
+		const { x, y } = await ann.grid.boundingBox();
+		const { mouse } = ann.page;
+		const drag = async (from, ...to) => {
+			await mouse.move(...from);
+			await mouse.down();
+			for (const point of to) await mouse.move(...point, { steps: 4 });
+			await mouse.up();
+		};
+		await drag([x + 86, y + 32], [x + 182, y + 56]); // A1:B2
+		await drag([x + 237, y + 67], [x + 182, y + 104], [x + 182, y + 176]); // its corner to row 7
+		const filled = () => cluster.psql(`SELECT string_agg(content, ' ' ORDER BY a1) FROM sheet.range(${other}) WHERE "row" >= 2`);
+		const wanted = [...[14, 15, 16, 17, 18].map((hour) => `${hour}:00:00`), ...[14, 15, 16, 17, 18].map((hour) => `2024-01-31 ${hour}:00:00`)].join(' ');
+		let last;
+		await waitUntil(async () => (last = await filled()) === wanted, () => `the series to be filled; it is ${last}`);
+	});
+
 	await step('without errors', () => {
 		for (const person of [ann, bob]) assert.deepEqual(person.problems, []);
 	});

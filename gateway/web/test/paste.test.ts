@@ -65,7 +65,7 @@ describe('what is typed', () => {
 		['.5', en, '0.5'], ['+5', en, '5'], ['(5)', en, '-5'], ['1e400', en, '1e400'], ['1e-400', en, '1e-400'], ['$12345678901234567', en, '$12345678901234567'],
 		['1,234,567,890,123,456', en, '1,234,567,890,123,456'], ['0.30000000000000004', en, '0.30000000000000004'], ['3.14159265358979323846', en, '3.14159265358979323846'],
 		["'=1+1", en, "'=1+1"], ["'12", en, "'12"], ["'3 April 2024", en, '3 April 2024'], ["''x", en, "''x"], ["'", en, "''"], ['１２', en, '12'], ['＝x', en, '＝x'],
-		['10:30', en, '10:30:00', 'hh:mm'], ['9:05:07', en, '09:05:07', 'hh:mm:ss'], ['1:30 PM', en, '13:30:00', 'h:mm AM/PM'], ['5 am', en, '05:00:00', 'h:mm AM/PM'], ['25:30', en, '25:30:00', '[h]:mm:ss'],
+		['10:30', en, '10:30:00', 'hh:mm'], ['9:05:07', en, '09:05:07', 'hh:mm:ss'], ['1:30 PM', en, '13:30:00', 'h:mm AM/PM'], ['12:30:15 PM', en, '12:30:15', 'h:mm:ss AM/PM'], ['5 am', en, '05:00:00', 'h:mm AM/PM'], ['25:30', en, '25:30:00', '[h]:mm:ss'],
 		['0:00', en, '00:00:00', 'hh:mm'], ['10:61', en, '10:61'], ['01/01/1900', gb, '1900-01-01', 'dd/mm/yyyy'], ['29/02/1900', gb, '29/02/1900'], ['31/12/1899', gb, '31/12/1899'],
 		['3. April 2024', de, '2024-04-03', 'dd.mm.yyyy'], ['2024年4月3日', localeOf('zh-CN'), '2024-04-03', 'yyyy/mm/dd'], ['2024년 4월 3일', localeOf('ko-KR'), '2024-04-03', 'yyyy.mm.dd'],
 		['3 de abril de 2024', localeOf('es-ES'), '2024-04-03', 'dd/mm/yyyy'], ['1er avril 2024', localeOf('fr-FR'), '2024-04-01', 'dd/mm/yyyy'], ['3 апреля 2024 г.', localeOf('ru-RU'), '2024-04-03', 'dd.mm.yyyy'],
@@ -143,6 +143,11 @@ describe('marks of a cell', () => {
 		expect(marks({ 'data-sheets-value': 'broken' })).toEqual({});
 		expect(marks({ sdval: '45292', sdnum: '1033;0;YYYY-MM-DD' })).toEqual({ value: 45292, pattern: 'YYYY-MM-DD' });
 		expect(marks({ sdnum: '1033;0;@' })).toEqual({ pattern: '@' });
+		for (const [sdnum, pattern] of [
+			['1031;0;0,0%', '0.0%'], ['1031;0;#.##0,00', '#,##0.00'], ['1031;0;TT.MM.JJJJ', 'DD.MM.YYYY'], ['1031;0;Standard', ''], ['1033;0;#,##0.00', '#,##0.00'],
+			['1033;1031;0,0', '0.0'], ['1031;1033;0.0', '0.0'], ['2055;0;0.00', '0.00'], ['1036;0;#\u202f##0,00" a,b"\\ [$€-40C]', '#,##0.00" a,b"\\ [$€-40C]'], ['1036;0;JJ/MM/AAAA HH:MM AM/PM', 'DD/MM/YYYY HH:MM AM/PM'], ['1053;0;ÅÅÅÅ-MM-DD TT:MM', 'YYYY-MM-DD HH:MM'],
+		] as const)
+			expect(marks({ sdval: '1', sdnum })).toEqual({ value: 1, pattern });
 		expect(marks({ sdval: '1', sdnum: '1033;0;BOOLEAN' })).toEqual({ value: true });
 		expect(marks({ 'x:str': '' })).toEqual({ pattern: '@' });
 		expect(marks({ 'x:num': '1234.5' })).toEqual({ value: 1234.5 });

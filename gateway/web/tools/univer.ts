@@ -119,6 +119,8 @@ const changes: Record<string, Change[]> = {
 	'/@univerjs/sheets/lib/es/index.js': [
 		// Univer looks at each cell that a typed formula refers to for a protection. The sheets have none.
 		{ part: '_permissionCheckWithFormula(params) {', by: '_permissionCheckWithFormula(params) { return true;' },
+		// Series of times and dates go on to the microsecond. Univer rounds to 0.00001 of a day.
+		{ part: 'return Math.round((a + b * x) * 1e5) / 1e5;', by: 'return Number((a + b * x).toPrecision(14));' },
 		// A cell that is filled with a formula has the mark of a format that follows from it (view/formulas/values.ts), too.
 		{ part: 'function removeCellCustom(cell) {', by: 'function removeCellCustom(cell) { return;' },
 	],

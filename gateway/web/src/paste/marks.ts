@@ -31,6 +31,30 @@ export function excelFormat(value: string, locale: Locale): string {
 	return namedFormats(locale)[text.toLowerCase()] ?? text;
 }
 
+/** Languages, as the lower ten bits of Windows' numbers, whose formats have a decimal comma; and places that differ. */
+const commaLanguages = new Set([2, 5, 6, 7, 8, 10, 11, 12, 14, 16, 19, 20, 21, 22, 24, 25, 26, 27, 29, 31, 33, 34, 36, 42]);
+const pointPlaces = new Set([2055, 5127, 2058, 21514]); // Switzerland, Liechtenstein, Mexico, Spanish in the USA
+/** What languages write for the D, M, Y and H of dates and times. */
+const dateLetters = new Map([[6, 'DMÅT'], [7, 'TMJH'], [10, 'DMAH'], [11, 'PKVT'], [12, 'JMAH'], [16, 'GMAH'], [19, 'DMJU'], [20, 'DMÅT'], [22, 'DMAH'], [29, 'DMÅT']]);
+
+/** The number format of LibreOffice's sdnum: the language of the document; that of the format, 0: the same; the format in that language. */
+function libreFormat(sdnum: string): string {
+	const [document, own, ...rest] = sdnum.split(';');
+	const code = rest.join(';');
+	if (/^(general|standard)$/i.test(code)) return '';
+	if (/^bool/i.test(code)) return code;
+	const place = Number(own) || Number(document);
+	const hasComma = commaLanguages.has(place & 1023) && !pointPlaces.has(place);
+	const letters = dateLetters.get(place & 1023);
+	const parts = code.split(/("[^"]*"|\\.|\[[^\]]*\]|AM\/PM)/); // each second one is the same in all languages
+	const isNumber = parts.some((part, i) => i % 2 === 0 && /[0#?]/.test(part));
+	const translate = (part: string) => {
+		if (isNumber) return hasComma ? part.replace(/[.,]|(?<=[#0])[\u00a0\u202f](?=[#0])/g, (sign) => (sign === ',' ? '.' : ',')) : part;
+		return letters ? part.replace(/\p{L}/gu, (letter) => 'DMYH'[letters.indexOf(letter.toUpperCase())] ?? letter) : part;
+	};
+	return parts.map((part, i) => (i % 2 === 0 ? translate(part) : part)).join('');
+}
+
 function readJson(text: string): Record<string, unknown> {
 	try {
 		const value: unknown = JSON.parse(text);
@@ -56,9 +80,8 @@ function googleMarks(value: string, format: string | null): Marks {
 export function marksOf(attribute: (name: string) => string | null, msoFormat: string | undefined, locale: Locale): Marks {
 	const google = attribute('data-sheets-value');
 	if (google !== null) return googleMarks(google, attribute('data-sheets-numberformat'));
-	// sdnum: the language of the document; that of the format; the format
-	const code = attribute('sdnum')?.split(';').slice(2).join(';');
-	const pattern = msoFormat !== undefined ? excelFormat(msoFormat, locale) : code?.toLowerCase() === 'general' || code?.toLowerCase() === 'standard' ? '' : code;
+	const sdnum = attribute('sdnum');
+	const pattern = msoFormat !== undefined ? excelFormat(msoFormat, locale) : sdnum === null ? undefined : libreFormat(sdnum);
 	const formatted = pattern === undefined ? {} : { pattern };
 	const boolean = attribute('x:bool');
 	if (boolean !== null) return { value: /^(true|1)$/i.test(boolean) };

@@ -14,12 +14,14 @@ export interface Value {
 
 const textFormat = '@';
 
-const timePatterns = { minutes: 'hh:mm', seconds: 'hh:mm:ss', hours: '[h]:mm:ss', half: 'h:mm AM/PM' };
+const timePatterns = { minutes: 'hh:mm', seconds: 'hh:mm:ss', hours: '[h]:mm:ss', half: 'h:mm AM/PM', halfSeconds: 'h:mm:ss AM/PM' };
 
 /** 9:30, 9:30:15, 9:30 pm, 25:30; null: no time. */
 function typedTime(text: string): Value | null {
 	const time = readTime(text);
-	const pattern = /[ap]/i.test(text) ? timePatterns.half : /:.*:/.test(text) ? timePatterns.seconds : timePatterns.minutes;
+	const hasSeconds = /:.*:/.test(text);
+	const [half, whole] = hasSeconds ? [timePatterns.halfSeconds, timePatterns.seconds] : [timePatterns.half, timePatterns.minutes];
+	const pattern = /[ap]/i.test(text) ? half : whole;
 	if (time !== null) return { content: formatTime(time), pattern };
 	const duration = parseTime(text);
 	return duration === null ? null : { content: formatTime(duration), pattern: timePatterns.hours };
