@@ -21,6 +21,7 @@ import { Computing, type ComputingEvents } from './formulas/computing';
 import { startWorker } from './formulas/worker';
 import { CellEditor } from './input/cell-editor';
 import { Guard } from './input/guard';
+import { limitMenu } from './input/menu';
 import { Typing } from './input/typing';
 import { GridLayout } from './layout';
 import { MarkOverlay } from './marks';
@@ -125,6 +126,7 @@ export class UniverView implements SessionGrid {
 		this.setReadOnly(this.readOnly);
 		this.guard = new Guard({ injector, unitId, sheet, contents: this.contents, extent, layout, pointers, events, typing, readOnly: () => this.readOnly, isFocused: () => this.isFocused });
 		pointers.start();
+		limitMenu(injector, () => this.readOnly);
 		this.listen();
 		this.arrange();
 		this.created(this.parts!);

@@ -18,7 +18,6 @@ import type { GridLayout } from '../layout';
 import type { Pointers } from '../pointers';
 import { moveCommands, structureCommands } from '../structure';
 import { blockedKind, changesCells, changesLayout, readsSelection } from './blocked';
-import { limitMenu } from './menu';
 import { Merging } from './merging';
 import type { Typing } from './typing';
 
@@ -61,7 +60,6 @@ export class Guard {
 		commands.syncExecuteCommand = this.wrap(commands.syncExecuteCommand.bind(commands), (done) => done) as never;
 		commands.executeCommand = this.wrap(commands.executeCommand.bind(commands), (done) => Promise.resolve(done)) as never;
 		this.takeHistory(parts.injector.get(IUndoRedoService));
-		limitMenu(parts.injector, parts.readOnly);
 	}
 
 	/**
