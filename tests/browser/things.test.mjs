@@ -41,7 +41,17 @@ test('around the grid', { timeout: 420000 }, async (t) => {
 		assert.match(await page.title(), /^Our house –/);
 		assert.equal(await cluster.psql(`SELECT name FROM sheet.info(${id})`), 'Our house');
 		assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Our house');
-		for (const bad of ['', 'a\u202eb']) {
+		await page.locator('.sheet-name button').click();
+		await page.keyboard.press('Enter');
+		await page.locator('.sheet-name button', { hasText: 'Our house' }).waitFor();
+		await page.locator('.sheet-name button').click();
+		await page.locator('.sheet-name input').fill('👨‍👩‍👧 '.repeat(31).trim());
+		await page.keyboard.press('Enter');
+		await page.locator('.sheet-name button', { hasText: '👨‍👩‍👧' }).waitFor();
+		assert.equal(await cluster.psql(`SELECT length(name) FROM sheet.info(${id})`), String(31 * 6 - 1), 'letters of two UTF-16 units are not cut');
+		await cluster.psql(`SELECT sheet.rename(${id}, 'Our house')`);
+		await ann.open(id);
+		for (const bad of ['', 'a\u202eb', '\u200b', '😀'.repeat(256)]) {
 			await page.locator('.sheet-name button').click();
 			await page.locator('.sheet-name input').fill(bad);
 			await page.keyboard.press('Enter');
@@ -62,6 +72,19 @@ test('around the grid', { timeout: 420000 }, async (t) => {
 		await waitUntil(async () => (await rows.count()) === 2, 'two members');
 		assert.equal(await rows.nth(0).textContent(), 'annowner');
 		assert.equal(await page.getByLabel('Access of bob').inputValue(), 'viewer');
+		// Bob has the sheet by the link, too, which lets him do more than his role.
+		await bob.page.goto(link);
+		await bob.untilOpen();
+		await bob.page.locator('.sheet-name button').waitFor();
+		await page.getByLabel('User name').fill('bob');
+		await page.getByLabel('Role', { exact: true }).selectOption('viewer');
+		await page.locator('dialog button[type=submit]').click();
+		await says(ann, 'bob is still editor of this sheet, by the link.');
+		await page.getByLabel('Whoever opens the link is').selectOption('viewer');
+		await page.getByRole('button', { name: 'Set', exact: true }).click();
+		await says(bob, 'You may read this sheet, not change it.');
+		await page.getByLabel('Whoever opens the link is').selectOption('editor');
+		await page.getByRole('button', { name: 'Set', exact: true }).click();
 		await says(ann, 'A link opens this sheet. Whoever opens it is editor.');
 		assert.deepEqual(await page.getByLabel('Role', { exact: true }).locator('option').allTextContents(), ['editor', 'viewer']);
 		assert.ok(!(await page.locator('dialog').textContent()).includes('commenter'));

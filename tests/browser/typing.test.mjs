@@ -157,8 +157,17 @@ test('what people type', { timeout: 300000 }, async (t) => {
 		await ann.page.getByText('Version 1 is saved.').waitFor();
 		await page.getByRole('button', { name: 'Versions', exact: true }).click();
 		await untilSeen('toolbar save restore versions preview');
+		await bob.type('E2', 'own');
+		await bob.untilSaved();
 		await shareWith('bob', 'viewer');
 		await untilSeen('mark versions preview');
+		await page.getByText('You may read this sheet, not change it.').waitFor();
+		await bob.goTo('E5');
+		await page.locator('#messages p').first().waitFor({ state: 'detached', timeout: 20000 });
+		await page.keyboard.press('Control+z');
+		await page.getByText('You may read this sheet, not change it.').waitFor();
+		assert.equal(await page.locator('.kept-item').count(), 0, 'an undo is refused before it changes anything');
+		assert.equal((await bob.cell('E2')).content, 'own');
 		assert.deepEqual(await menuOf('row'), ['Copy']);
 		assert.deepEqual(await menuOf('cell'), ['Copy']);
 		await page.locator('.drawer').getByRole('button', { name: 'Preview version 1' }).click();

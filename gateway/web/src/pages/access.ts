@@ -11,13 +11,17 @@ export interface AccessList {
 	element: HTMLElement;
 	/** Reads the list again. */
 	load(): Promise<void>;
+	/** Gives a user a role, reads the list again, and tells the role that the user has now: a link may give a higher one. */
+	give(username: string, role: string, done?: () => void): Promise<void>;
 }
 
-/** change: runs what may fail, and shows the problem. onAccess: called with the role and the link, whenever they were read. */
-export function accessList(sheetApi: SheetApi, change: (work: () => Promise<void>, done: string) => Promise<void>, onAccess: (role: string, link: string | null) => void): AccessList {
+/** change: runs what may fail, and shows the problem, or what `done` tells. onAccess: called with the role and the link, whenever they were read. */
+export function accessList(sheetApi: SheetApi, change: (work: () => Promise<void>, done: () => string) => Promise<void>, onAccess: (role: string, link: string | null) => void): AccessList {
 	const list = h('ul', { class: 'members' });
 	const problem = h('p', { role: 'alert' });
 	const more = button(t('access.more'), () => void read(true));
+	/** By name. */
+	const members = new Map<string, Member>();
 	let next: number | null = null;
 	let isOwner = false;
 	/** A later call shows the list. */
@@ -35,6 +39,8 @@ export function accessList(sheetApi: SheetApi, change: (work: () => Promise<void
 			problem.textContent = '';
 			onAccess(access.role, access.link);
 			const rows = [...access.members].sort((a, b) => Number(b.role === 'owner') - Number(a.role === 'owner')).map(row);
+			if (!further) members.clear();
+			for (const member of access.members) members.set(member.username, member);
 			if (further) list.append(...rows);
 			else list.replaceChildren(...rows);
 			more.hidden = next === null;
@@ -43,6 +49,18 @@ export function accessList(sheetApi: SheetApi, change: (work: () => Promise<void
 			problem.textContent = explain(error);
 		}
 		more.disabled = false;
+	}
+
+	function give(username: string, role: string, done = () => {}): Promise<void> {
+		const work = async () => {
+			await sheetApi.share(username, role);
+			done();
+			await read(false);
+		};
+		return change(work, () => {
+			const now = members.get(username.normalize('NFC'))?.role ?? role;
+			return now === role ? t('share.done', { name: username, role: t(`role.${role}`) }) : t('share.more', { name: username, role: t(`role.${now}`) });
+		});
 	}
 
 	function row({ username, role, byLink }: Member): HTMLElement {
@@ -55,14 +73,13 @@ export function accessList(sheetApi: SheetApi, change: (work: () => Promise<void
 		select.append(...choices.map((choice) => h('option', { value: choice }, choice === '' ? shown : t(`role.${choice}`))));
 		select.value = byLink ? '' : choices.includes(role) ? role : '';
 		select.addEventListener('change', () => {
-			if (select.value === '') return;
-			void change(() => sheetApi.share(username, select.value), t('share.done', { name: username, role: t(`role.${select.value}`) })).then(again);
+			if (select.value !== '') void give(username, select.value).then(again);
 		});
-		const remove = button(t('access.remove'), () => void change(() => sheetApi.share(username, null), t('access.removed', { name: username })).then(again), {
+		const remove = button(t('access.remove'), () => void change(() => sheetApi.share(username, null), () => t('access.removed', { name: username })).then(again), {
 			'aria-label': t('access.removeOf', { name: username }),
 		});
 		return h('li', {}, name, select, remove);
 	}
 
-	return { element: h('div', {}, h('h3', {}, t('access.title')), problem, list, more), load: () => read(false) };
+	return { element: h('div', {}, h('h3', {}, t('access.title')), problem, list, more), load: () => read(false), give };
 }

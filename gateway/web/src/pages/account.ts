@@ -17,7 +17,7 @@ export function accountButton(session: Session, navigation: Navigation): HTMLBut
 
 function openAccount(session: Session, navigation: Navigation, renamed: () => void): void {
 	const problem = h('p', { class: 'problem', role: 'alert' });
-	const name = field(t('account.name'), { name: 'username', required: true, maxlength: 100, value: session.username, autocomplete: 'username' });
+	const name = field(t('account.name'), { name: 'username', required: true, value: session.username, autocomplete: 'username' });
 	const old = field(t('account.oldPassword'), { name: 'old-password', type: 'password', required: true, maxlength: 1024, autocomplete: 'current-password' });
 	const password = field(t('account.newPassword'), { name: 'new-password', type: 'password', required: true, minlength: 8, maxlength: 1024, autocomplete: 'new-password' });
 

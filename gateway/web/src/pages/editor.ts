@@ -131,6 +131,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			announceState(others ? { ...next, unsaved: elsewhere } : next);
 		},
 		onRole(role: Role) {
+			if (document.body.dataset.role !== undefined && document.body.dataset.role !== 'viewer' && !session.canEdit) remind(t('blocked.role'));
 			document.body.dataset.role = role;
 			title.allow(session.canEdit);
 			if (role === 'editor' || role === 'owner') view?.setReadOnly(false);

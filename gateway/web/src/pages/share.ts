@@ -24,24 +24,18 @@ export function openShare({ sheetApi }: EditorContext, heading: string): void {
 		linkState.textContent = shared === null ? t('access.noLink') : t('access.link', { role: t(`role.${shared}`) });
 	});
 
-	async function run(work: () => Promise<void>, done: string): Promise<void> {
+	async function run(work: () => Promise<void>, done: () => string): Promise<void> {
 		problem.textContent = '';
 		try {
 			await work();
-			notify(done);
+			notify(done());
 		} catch (error) {
 			problem.textContent = explain(error);
 		}
 	}
 	const share = (event: Event) => {
 		event.preventDefault();
-		const username = name.input.value.trim();
-		const chosen = role.select.value;
-		void run(async () => {
-			await sheetApi.share(username, chosen);
-			name.input.value = '';
-			await access.load();
-		}, t('share.done', { name: username, role: t(`role.${chosen}`) }));
+		void access.give(name.input.value.trim(), role.select.value, () => (name.input.value = ''));
 	};
 	const setLink = () => {
 		if (linkRole.select.value === '') {
@@ -53,7 +47,7 @@ export function openShare({ sheetApi }: EditorContext, heading: string): void {
 			const key = await sheetApi.shareLink(chosen);
 			link.input.value = key === null ? '' : `${location.origin}/?id=${sheetApi.fid}#link=${key}`;
 			await access.load();
-		}, t(chosen ? 'share.linkOn' : 'share.linkOff'));
+		}, () => t(chosen ? 'share.linkOn' : 'share.linkOff'));
 	};
 	const copy = () => {
 		if (link.input.value === '') {

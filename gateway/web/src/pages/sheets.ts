@@ -172,7 +172,7 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 
 	/** Asks for the name of a sheet, until the gateway accepts it. */
 	function askName(title: string, yes: string, before: string, work: (name: string) => Promise<void>): void {
-		const name = field(t('sheets.newName'), { name: 'name', required: true, maxlength: 255, value: before });
+		const name = field(t('sheets.newName'), { name: 'name', required: true, value: before });
 		const problem = h('p', { class: 'problem', role: 'alert' });
 		const submit = h('button', { type: 'submit', class: 'primary' }, yes);
 		const send = async (event: Event) => {

@@ -7,7 +7,7 @@ import { switches } from './switches';
 
 export function showSignIn(root: HTMLElement, done: (session: Session) => void): void {
 	let registering = false;
-	const name = field(t('signin.username'), { name: 'username', autocomplete: 'username', required: true, maxlength: 100, autofocus: true });
+	const name = field(t('signin.username'), { name: 'username', autocomplete: 'username', required: true, autofocus: true });
 	const email = field(t('signin.email'), { name: 'email', type: 'email', autocomplete: 'email', maxlength: 254 });
 	const password = field(t('signin.password'), { name: 'password', type: 'password', required: true, maxlength: 1024 });
 	const problem = h('p', { class: 'problem', role: 'alert' });

@@ -34,7 +34,7 @@ export class SheetTitle {
 	}
 
 	private edit(): void {
-		const input = h('input', { maxlength: 255, 'aria-label': t('sheets.newName') });
+		const input = h('input', { 'aria-label': t('sheets.newName') });
 		let ended = false;
 		const end = (focus: boolean) => {
 			ended = true;
@@ -63,6 +63,9 @@ export class SheetTitle {
 		input.addEventListener('blur', () => void save(false));
 		input.addEventListener('keydown', (event) => {
 			event.stopPropagation();
+			if (event.isComposing) return;
+			// The button that has the focus next must not hear of this key.
+			if (event.key === 'Enter' || event.key === 'Escape') event.preventDefault();
 			if (event.key === 'Enter') void save(true);
 			else if (event.key === 'Escape') end(true);
 		});

@@ -13,7 +13,7 @@ export function openVersions(context: EditorContext): void {
 	const { sheetApi } = context;
 	const { body, isOpen } = openDrawer(context, 'versions', t('versions.title'));
 	const list = h('ol', { class: 'entries' });
-	const label = field(t('versions.label'), { name: 'label', maxlength: 200, autocomplete: 'off' });
+	const label = field(t('versions.label'), { name: 'label', autocomplete: 'off' });
 	const save = h('button', { type: 'submit', class: 'primary' }, t('versions.save'));
 	const saving = h('form', {
 		class: 'inline for-editors',
@@ -82,7 +82,7 @@ export function openVersions(context: EditorContext): void {
 	function rename(from: HTMLElement, cid: number, before: string): void {
 		const entry = from.closest('li');
 		const actions = from.closest('.actions');
-		const name = field(t('versions.label'), { maxlength: 200, value: before, autocomplete: 'off' });
+		const name = field(t('versions.label'), { value: before, autocomplete: 'off' });
 		const back = () => {
 			form.replaceWith(actions!);
 			from.focus();

@@ -98,7 +98,8 @@ export class Guard {
 				return result(true);
 			}
 			if ((id === 'univer.command.undo' || id === 'univer.command.redo') && this.parts.isFocused()) {
-				if (id === 'univer.command.undo') events.onUndo();
+				if (this.parts.readOnly()) events.onBlocked('role');
+				else if (id === 'univer.command.undo') events.onUndo();
 				else events.onRedo();
 				return result(true);
 			}
