@@ -4,7 +4,6 @@
  */
 #include "common/person_name.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 typedef struct CharacterRange
@@ -100,6 +99,22 @@ name_direction_problem(const char *name, size_t len, uint32_t *character)
 		}
 	}
 	return NULL;
+}
+
+bool
+name_is_blank(const char *name, size_t len)
+{
+	const unsigned char *at = (const unsigned char *) name;
+	const unsigned char *end = at + len;
+
+	while (at < end)
+	{
+		uint32_t c = character_take(&at);
+
+		if (!character_is_space(c) && character_problem(c) == NULL)
+			return false;
+	}
+	return true;
 }
 
 const char *

@@ -5,6 +5,7 @@
 #ifndef SHEET_PERSON_NAME_H
 #define SHEET_PERSON_NAME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,5 +18,9 @@ extern const char *person_name_problem(const char *name, size_t len, uint32_t *c
 /* The same of one thing, for all that has a name: characters that change the direction of text, so that a name is shown
  * as another one, or a file as one of another kind. */
 extern const char *name_direction_problem(const char *name, size_t len, uint32_t *character);
+
+/* Whether no character of the name (UTF-8) can be seen: all are white space, or such as the name of a person may not
+ * have. */
+extern bool name_is_blank(const char *name, size_t len);
 
 #endif

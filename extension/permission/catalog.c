@@ -332,6 +332,9 @@ catalog_check_name(const char *what, const char *name, int max)
 	if (problem != NULL)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("the %s must not contain %s", what, problem),
 						errdetail("It contains U+%04X.", character)));
+	if (name_is_blank(name, strlen(name)))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("the %s must have a visible character", what)));
 }
 
 void

@@ -97,6 +97,12 @@ main(void)
 				   !person_name_problem(middle, strlen(middle), NULL),
 			   "U+%04X stands within a name only", (unsigned) spaces[i]);
 	}
+	TAP_OK(name_is_blank("", 0) && name_is_blank(" \xE3\x80\x80\xE2\x80\x8B", 7),
+		   "white space and characters without width are blank");
+	TAP_OK(!name_is_blank("\xE2\x9D\xA4\xEF\xB8\x8F", 6) && !name_is_blank("\xE2\x80\x8B"
+																		   "a",
+																		   4),
+		   "a visible one among them is not");
 	for (uint32_t c = 1; c < 0x110000; c++)
 	{
 		char bytes[5];

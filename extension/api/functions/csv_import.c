@@ -120,7 +120,8 @@ input_end(CsvInput *input)
 		pfree(input->window);
 }
 
-/* Where a field begins, as COPY says it; gateways read this (http/routes/csv_import.c). Both count from 1. */
+/* The line and the column of a field, both from 1, in the form that COPY uses. The gateway parses this text
+ * (http/routes/csv_import.c). */
 #define INPUT_CONTEXT(line, col)                                                                                       \
 	errcontext("CSV, line %llu, column %u", (unsigned long long) (line), (uint32) (col) + 1)
 
@@ -139,6 +140,7 @@ input_field_ends(CsvInput *input)
 
 	for (;; input_fill(input))
 	{
+		CHECK_FOR_INTERRUPTS();
 		for (; input->reader.pos < input->reader.end; input->reader.pos++)
 		{
 			if (*input->reader.pos == '"')

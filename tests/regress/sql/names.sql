@@ -20,6 +20,13 @@ BEGIN
 	END LOOP;
 	RETURN (SELECT string_agg(DISTINCT replace(a, coalesce(substring(a FROM 'U\+[0-9A-F]+'), ''), 'U+...'), '; ') FROM unnest(answers) a);
 END $$;
+CREATE FUNCTION pg_temp.answer(command text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE command;
+	RETURN 'accepted';
+EXCEPTION WHEN OTHERS THEN
+	RETURN SQLSTATE || ' ' || SQLERRM;
+END $$;
 SELECT array_agg(c) AS chars FROM (SELECT generate_series(8234, 8238) UNION ALL SELECT generate_series(8294, 8297) UNION ALL VALUES (8206), (8207), (1564)) v(c) \gset
 SELECT pg_temp.refused('SELECT sheet.create(%s)', VARIADIC :'chars');
 SELECT pg_temp.refused(format('SELECT sheet.rename(%s, %%s)', :id), VARIADIC :'chars');
@@ -42,6 +49,11 @@ SELECT left(pg_temp.refused('SELECT sheet.report_gateway($$a$$, 1, %s, 0, 0, 0, 
 SELECT sheet.commit(:id, '') AS without_label;
 -- what is written from right to left needs none of them
 SELECT sheet.rename(:id, 'גיליון שלי'), (SELECT name FROM sheet.file_begin(:id, 'تقرير.pdf', NULL));
+-- a name can be seen; characters without width may stand among others
+SELECT count(*) AS names, string_agg(DISTINCT answer, '; ') AS answers FROM unnest(ARRAY[' ', '  ', U&'\00A0', U&'\3000', U&'\200B', U&'\200D\FE0F', U&'\2800 \3164', U&'\FEFF', U&'\+0E0020']) name,
+	LATERAL unnest(ARRAY['SELECT sheet.create(%s)', format('SELECT sheet.rename(%s, %%s)', :id), 'SELECT sheet.import_csv(%s, $$a$$)', format('SELECT sheet.commit(%s, %%s)', :id), format('SELECT sheet.label_version(%s, 1, %%s)', :id), format('SELECT sheet.file_begin(%s, %%s, NULL)', :id), 'SELECT sheet.lock(%s)']) command,
+	LATERAL pg_temp.answer(format(command, quote_literal(name))) answer;
+SELECT sheet.rename(:id, U&'\+01F468\200D\+01F469\200D\+01F467 \2764\FE0F'), sheet.label_version(:id, 1, U&'\2764\FE0F') IS NOT NULL AS label;
 
 -- names that look alike
 SELECT sheet.account_create('names modern', NULL, 'hash') AS modern \gset
