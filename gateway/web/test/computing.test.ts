@@ -1,4 +1,4 @@
-// computing.test.ts - the page's side of computed formulas (view/formulas): what the worker is told, and what the grid shows.
+// computing.test.ts - tests view/formulas: the messages to the worker, and the results in the grid.
 import { ICommandService, type IWorkbookData, LocaleType, LogLevel, Univer, UniverInstanceType, type Workbook } from '@univerjs/core';
 import { FormulaDataModel, UniverFormulaEnginePlugin } from '@univerjs/engine-formula';
 import { UniverSheetsPlugin } from '@univerjs/sheets';
@@ -165,7 +165,7 @@ describe('rows and columns that move', () => {
 		expect(page.workers.length).toBe(1);
 	});
 
-	test('while the worker is told the cells for the first time', async () => {
+	test('while the cells are sent to the worker for the first time', async () => {
 		open().write({ A1: '1', A2: '2', A3: '3', B1: '=SUM(A1:A9)' });
 		page.move({ kind: 'insertRows', at: 0, n: 1 });
 		page.move({ kind: 'deleteRows', at: 2, n: 1 });

@@ -149,7 +149,7 @@ describe('arrays', () => {
 	});
 });
 
-/** Contents of so many rows. */
+/** Contents by the names of their cells. `of` returns those of a row; rows count from 1. */
 const rows = (n: number, of: (row: number) => Record<string, string | number>): Record<string, string | number> =>
 	Object.fromEntries(Array.from({ length: n }, (_, i) => Object.entries(of(i + 1))).flat());
 

@@ -144,7 +144,7 @@ describe('marks of a cell', () => {
 		expect(marks({ sdval: '45292', sdnum: '1033;0;YYYY-MM-DD' })).toEqual({ value: 45292, pattern: 'YYYY-MM-DD' });
 		expect(marks({ sdnum: '1033;0;@' })).toEqual({ pattern: '@' });
 		for (const [sdnum, pattern] of [
-			['1031;0;0,0%', '0.0%'], ['1031;0;#.##0,00', '#,##0.00'], ['1031;0;TT.MM.JJJJ', 'DD.MM.YYYY'], ['1031;0;Standard', ''], ['1033;0;#,##0.00', '#,##0.00'],
+			['1031;0;0,0%', '0.0%'], ['1031;0;#.##0,00', '#,##0.00'], ['1031;0;TT.MM.JJJJ', 'DD.MM.YYYY'], ['1031;0;TT.MM.JJJJ HH:MM:SS,00', 'DD.MM.YYYY HH:MM:SS.00'], ['1031;0;0,00E+00', '0.00E+00'], ['1031;0;Standard', ''], ['1033;0;#,##0.00', '#,##0.00'],
 			['1033;1031;0,0', '0.0'], ['1031;1033;0.0', '0.0'], ['2055;0;0.00', '0.00'], ['1036;0;#\u202f##0,00" a,b"\\ [$€-40C]', '#,##0.00" a,b"\\ [$€-40C]'], ['1036;0;JJ/MM/AAAA HH:MM AM/PM', 'DD/MM/YYYY HH:MM AM/PM'], ['1053;0;ÅÅÅÅ-MM-DD TT:MM', 'YYYY-MM-DD HH:MM'],
 		] as const)
 			expect(marks({ sdval: '1', sdnum })).toEqual({ value: 1, pattern });

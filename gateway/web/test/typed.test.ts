@@ -39,7 +39,7 @@ test.each(languages)('in %s, a content that is edited and entered unchanged stay
 			const cell = cellOfContent(make(random), format);
 			const style = format === undefined ? (cell?.s as { n: { pattern: string } } | undefined) : { n: { pattern: format } };
 			const content = contentOfCell(cell, cell?.f, style);
-			// What is entered into a cell of texts is a text.
+			// A cell with the format "text" takes every content as a text.
 			if (content === '' || (format === '@' && cell?.t !== 1 && cell?.t !== 4)) continue;
 			const text = (cell?.f ? null : editedText(content, style?.n.pattern)) ?? content;
 			expect({ kind, format, text, content: typedContent(text, format) }).toEqual({ kind, format, text, content });

@@ -62,7 +62,7 @@ export class Calculation {
 	private resized = new Set<Formula>();
 	private gone: [row: number, col: number, spill: null][] = [];
 	private posted = 0;
-	// What the current formula has read.
+	// The ranges that the current formula has read, and the formulas in them that have no value yet.
 	private readNow: Range[] = [];
 	private needs: Needs[] = [];
 	private readsToEnd = false;

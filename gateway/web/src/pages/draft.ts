@@ -10,7 +10,7 @@ interface View {
 	contentOf(place: Place): { content: string; style: Style } | null;
 }
 
-/** A text without the cell's lock is offered when the user has paused for so long. */
+/** The pause in typing, in milliseconds, after which a text is offered whose cell somebody else has locked. */
 const pauseMs = 1000;
 
 export class Draft {

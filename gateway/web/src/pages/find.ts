@@ -46,7 +46,7 @@ export class FindDrawer {
 	private readonly buttons: HTMLButtonElement[];
 	private readonly role = h('p', {}, t('blocked.role'));
 	private isOpen: () => boolean = () => false;
-	/** What the user asks for is done in this order. */
+	/** The searches and replacements of the user, one after another. */
 	private work = Promise.resolve();
 	/** Counts the counts: an older one ends. */
 	private counts = 0;
@@ -116,7 +116,7 @@ export class FindDrawer {
 		return finder.finds(this.sheet.contentAt(place), () => this.sheet.shownAt(place));
 	}
 
-	/** Runs what the user asks for, with the text that is looked for now. */
+	/** Adds a search or replacement, for the text in the field now. */
 	private ask(run: (finder: Finder) => Promise<void>): void {
 		const { finder } = this;
 		if (finder) this.work = this.work.then(() => run(finder)).catch((error) => notify(explain(error), 'problem'));

@@ -47,10 +47,11 @@ function libreFormat(sdnum: string): string {
 	const hasComma = commaLanguages.has(place & 1023) && !pointPlaces.has(place);
 	const letters = dateLetters.get(place & 1023);
 	const parts = code.split(/("[^"]*"|\\.|\[[^\]]*\]|AM\/PM)/); // each second one is the same in all languages
-	const isNumber = parts.some((part, i) => i % 2 === 0 && /[0#?]/.test(part));
+	const isDate = parts.some((part, i) => i % 2 === 0 && /(?![Ee])\p{L}/u.test(part));
 	const translate = (part: string) => {
-		if (isNumber) return hasComma ? part.replace(/[.,]|(?<=[#0])[\u00a0\u202f](?=[#0])/g, (sign) => (sign === ',' ? '.' : ',')) : part;
-		return letters ? part.replace(/\p{L}/gu, (letter) => 'DMYH'[letters.indexOf(letter.toUpperCase())] ?? letter) : part;
+		if (!isDate) return hasComma ? part.replace(/[.,]|(?<=[#0])[\u00a0\u202f](?=[#0])/g, (sign) => (sign === ',' ? '.' : ',')) : part;
+		const own = letters ? part.replace(/\p{L}/gu, (letter) => 'DMYH'[letters.indexOf(letter.toUpperCase())] ?? letter) : part;
+		return hasComma ? own.replace(/,(?=0)/g, '.') : own;
 	};
 	return parts.map((part, i) => (i % 2 === 0 ? translate(part) : part)).join('');
 }

@@ -7,7 +7,7 @@ export const maxRows = 16777216;
 export const maxCols = 16384;
 const maxChars = 32767;
 
-/** Whether a cell cannot have so many characters. */
+/** Whether a content exceeds the characters of a cell. */
 export const isTooLong = (content: string): boolean => content.length > maxChars && [...content].length > maxChars;
 
 /** Moves the rows or columns first to last, first <= last; undefined if none of them is left. */

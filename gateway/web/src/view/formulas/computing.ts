@@ -182,7 +182,7 @@ export class Computing {
 	move(change: StructureEdit): void {
 		this.dropFilled();
 		if (!this.worker) return;
-		// What has not been sent yet is sent from where it is then.
+		// Cells that have not been sent yet are sent with their new places.
 		const places = [...this.changed.values()].flatMap((place) => movePlace(place, change) ?? []);
 		this.changed = new Map(places.map((place) => [keyOf(place.row, place.col), place]));
 		if (isOfRows(change)) this.rows = this.rows?.flatMap((row) => movePlace({ row, col: 0 }, change)?.row ?? []) ?? null;

@@ -71,7 +71,7 @@ export class Merging {
 		const named = new Set<string>();
 		try {
 			for (;;) {
-				// What has arrived since the last frame is not in the grid.
+				// Edits that have arrived since the last frame are not in the grid.
 				events.beforeChange();
 				const at = tracked.ranges?.map(irange);
 				if (!at) return events.onBlocked('gone');

@@ -64,7 +64,7 @@ export function editedText(content: string, pattern: string | undefined): string
 		return numfmt.format(language().datePattern, Math.floor(value.serial)) + time;
 	}
 	if (value.kind !== 'number') return null;
-	// What the cell shows may be rounded.
+	// The cell may show a rounded value.
 	const percent = `${numberContent(Number(`${content}e2`))}%`;
 	return pattern && numfmt.getFormatInfo(pattern).isPercent && typedContent(percent, pattern) === content ? percent : content;
 }
