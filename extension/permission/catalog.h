@@ -74,8 +74,8 @@ extern char *catalog_arg_string(FunctionCallInfo fcinfo, int arg, const char *wh
 extern int32 catalog_arg_page(FunctionCallInfo fcinfo, int arg, int32 max, const char *what);
 /* The name in Unicode's normal form C. May return the argument. */
 extern char *catalog_normal_name(char *name);
-/* 22023 unless the name has 1 to max characters, of which one is visible, and none is a control character or changes the
- * direction of text. */
+/* 22023 unless the name has 1 to max characters, of which one is visible, and none is a control character or changes
+ * the direction of text. */
 extern void catalog_check_name(const char *what, const char *name, int max);
 /* The same for an argument that may be null or empty. */
 extern void catalog_check_text(FunctionCallInfo fcinfo, int arg, const char *what, int max);
