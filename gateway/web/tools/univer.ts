@@ -67,6 +67,7 @@ const changes: Record<string, Change[]> = {
 			part: 'if (this._renderFrameTasks.length > 0) this._requestNewFrameHandler =',
 			by: 'if (this._renderFrameTasks.length > 0 && this.framesLeft-- > 0) this._requestNewFrameHandler =',
 		},
+		{ part: '_beginFrame(_timestamp) {', by: '_beginFrame(_timestamp) { if (this.framesLeft === 1) this.framesLeft = 0;' },
 		{ part: 'startRenderLoop() {', by: 'startRenderLoop() { this.framesLeft = Math.max(this.framesLeft ?? 300, 1);' },
 		{
 			part: 'makeDirty(state = true) {\n\t\tthis._dirty = state;\n\t\t/**',

@@ -106,6 +106,8 @@ async function edits(bench) {
 	bench.report('paint_p50_ms', times);
 	bench.report('paint_p95_ms', [percentile(times, 0.95)]);
 
+	// The two after it are above what an idle page takes.
+	bench.report('idle_main_ms_s', [await window.idleMainThread()]);
 	const [remote, typed] = [[], []];
 	for (let round = 0; round < bench.rounds; round++) {
 		const all = await window.mainThreadOf(async () => {

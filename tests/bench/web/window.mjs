@@ -97,6 +97,13 @@ export class Window {
 		return metrics.find(({ name }) => name === 'TaskDuration').value * 1000;
 	}
 
+	/** Milliseconds of CPU in a second in which nobody does anything. */
+	async idleMainThread() {
+		const [before, start] = [await this.mainThread(), Date.now()];
+		await sleep(4000);
+		return ((await this.mainThread()) - before) / ((Date.now() - start) / 1000);
+	}
+
 	/** CPU of the main thread in `run`, above that of an idle page in the same time. */
 	async mainThreadOf(run) {
 		const [before, start] = [await this.mainThread(), Date.now()];

@@ -1,21 +1,12 @@
-// account.ts - the dialog of the own account: name, password, and signing out everywhere.
+// account.ts - the dialog of the own account: name, password, and signing out everywhere. Loaded at its first use.
 import { ApiError, changePassword, changeUsername, revokeTokens, type Session } from '../api';
 import { Msg } from '../answers';
 import { attempt, button, confirmDialog, explain, field, h, notify, openDialog } from '../dom';
 import { t } from '../i18n';
 import type { Navigation } from '../main';
 
-/** The button with the user's name, which opens the dialog. */
-export function accountButton(session: Session, navigation: Navigation): HTMLButtonElement {
-	const opener = button(session.username, () => openAccount(session, navigation, () => (opener.textContent = session.username)), {
-		class: 'user link',
-		'aria-haspopup': 'dialog',
-		title: t('account.title'),
-	});
-	return opener;
-}
-
-function openAccount(session: Session, navigation: Navigation, renamed: () => void): void {
+/** Opens the dialog. renamed: called after session.username has changed. */
+export function openAccount(session: Session, navigation: Navigation, renamed: () => void): void {
 	const problem = h('p', { class: 'problem', role: 'alert' });
 	const name = field(t('account.name'), { name: 'username', required: true, value: session.username, autocomplete: 'username' });
 	const old = field(t('account.oldPassword'), { name: 'old-password', type: 'password', required: true, maxlength: 1024, autocomplete: 'current-password' });

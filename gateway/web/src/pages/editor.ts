@@ -15,7 +15,7 @@ import { movePlace } from '../v2/lines';
 import { isCell, isProperty, type CellEdit, type Place, type Range, type Reason, type Role } from '../v2/messages';
 import type { Session } from '../api';
 import { downloadCsv } from '../csv';
-import { accountButton } from './account';
+import { accountButton } from './openers';
 import { openHistory } from './history';
 import { KeptList } from './kept';
 import { openShare } from './share';

@@ -6,8 +6,7 @@ import type { Navigation } from '../main';
 import { watchLeftovers, type Leftovers } from '../outbox';
 import type { SheetInfo } from '../answers';
 import type { Session } from '../api';
-import { accountButton } from './account';
-import { importButton } from './import';
+import { accountButton, importButton } from './openers';
 import { arrange, needsAll, sortedNext, unarranged, type Shown, type SortKey } from './sorting';
 import { switches } from './switches';
 

@@ -1,0 +1,46 @@
+// openers.ts - what opens the dialogs of the account and of imports, whose modules are loaded at their first use.
+import { button, h, notify } from '../dom';
+import { t } from '../i18n';
+import type { Navigation } from '../main';
+import type { Session } from '../api';
+
+/** Runs `work` with a module unless a dialog was opened meanwhile, or tells that the gateway cannot be reached. */
+function withModule<M>(loading: Promise<M>, work: (module: M) => void): void {
+	const loaded = (module: M) => document.querySelector('dialog[open]') || work(module);
+	loading.then(loaded, () => notify(t('error.unreachable'), 'problem'));
+}
+
+/** The button with the user's name, which opens the dialog of the account. */
+export function accountButton(session: Session, navigation: Navigation): HTMLButtonElement {
+	const opener = button(session.username, () => withModule(import('./account'), ({ openAccount }) => openAccount(session, navigation, () => (opener.textContent = session.username))), {
+		class: 'user link',
+		'aria-haspopup': 'dialog',
+		title: t('account.title'),
+	});
+	return opener;
+}
+
+/** The button that chooses a file. Files may be dropped on `area`, too, until `signal`. */
+export function importButton(session: Session, area: HTMLElement, navigation: Navigation, signal: AbortSignal): HTMLElement {
+	const upload = (file: File) => withModule(import('./import'), ({ importFile }) => importFile(session, file, navigation));
+	const input = h('input', { type: 'file', accept: '.csv,text/csv', hidden: true, 'aria-label': t('csv.import') });
+	input.addEventListener('change', () => {
+		const file = input.files?.[0];
+		input.value = '';
+		if (file) upload(file);
+	});
+	const hasFiles = (event: DragEvent) => event.dataTransfer?.types.includes('Files') === true;
+	const over = (event: DragEvent) => {
+		if (!hasFiles(event)) return;
+		event.preventDefault();
+		area.classList.toggle('dropping', event.type === 'dragover');
+	};
+	const drop = (event: DragEvent) => {
+		over(event);
+		const file = event.dataTransfer?.files[0];
+		if (file && !document.querySelector('dialog[open]')) upload(file);
+	};
+	for (const name of ['dragover', 'dragleave'] as const) area.addEventListener(name, over, { signal });
+	area.addEventListener('drop', drop, { signal });
+	return h('span', {}, button(t('csv.import'), () => input.click(), { title: t('csv.importHelp') }), input);
+}
