@@ -12,13 +12,19 @@ export const zoneProperty = (zone: string): PropertyEdit => ({ ...wholeSheet, ke
 
 export const hasZone = (set: PropertySet): boolean => set.value({ ...wholeSheet, key }) !== null;
 
+/** The last answer of isKnown(), which takes a millisecond to find. */
+let last = { zone: noZone, known: true };
+
 function isKnown(zone: string): boolean {
+	if (zone === last.zone) return last.known;
+	let known = true;
 	try {
 		new Intl.DateTimeFormat('en', { timeZone: zone });
-		return true;
 	} catch {
-		return false;
+		known = false;
 	}
+	last = { zone, known };
+	return known;
 }
 
 /** The time zone of this browser, as a property may have it; undefined if the browser does not know where it is (Etc/Unknown). */
