@@ -264,6 +264,57 @@ test('around the grid', { timeout: 420000 }, async (t) => {
 		await waitUntil(async () => (await names(ann))[0] === 'Our house', 'the first edited first');
 	});
 
+	await step('the list by keys: the focus stays in the row, and what moves to the trash is not deleted by chance', async () => {
+		const { page } = ann;
+		const focus = () => page.evaluate(() => document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent);
+		const untilFocus = (expected) => waitUntil(async () => (await focus()) === expected, async () => `the focus at ${expected}: ${await focus()}`);
+		const trashed = (name) => cluster.psql(`SELECT trashed_at IS NOT NULL FROM sheet.sheet WHERE name = '${name}'`);
+		await toList(ann);
+		await page.getByLabel('Search sheets').fill('plan 24');
+		await untilNames(ann, [249, 248, 247, 246, 245, 244, 243, 242, 241, 240, 224, 124, 24].map((n) => `Plan ${n}`));
+		await page.getByRole('button', { name: 'Rename Plan 248' }).focus();
+		await page.keyboard.press('Enter');
+		await page.keyboard.type('Plan 24 and 8');
+		await page.keyboard.press('Enter');
+		await waitUntil(async () => (await names(ann))[1] === 'Plan 24 and 8', 'the new name');
+		await untilFocus('Rename Plan 24 and 8');
+		await page.keyboard.press('Tab');
+		await page.keyboard.press('Enter');
+		await says(ann, '“Plan 24 and 8” is in the trash.');
+		await untilFocus('Move Plan 247 to the trash');
+		// A double click of the first row, whose place the second takes.
+		const { x, y } = await page.getByRole('button', { name: 'Move Plan 249 to the trash' }).boundingBox();
+		await page.mouse.move(x + 5, y + 5);
+		await page.mouse.down();
+		await page.mouse.up();
+		await says(ann, '“Plan 249” is in the trash.');
+		await waitUntil(async () => (await names(ann))[0] === 'Plan 247', 'the list without it');
+		await page.mouse.down({ clickCount: 2 });
+		await page.mouse.up({ clickCount: 2 });
+		// A list that is older than the move to the trash.
+		await cluster.psql(`SELECT sheet.trash(sheet_id) FROM sheet.sheet WHERE name = 'Plan 246'`);
+		await page.getByRole('button', { name: 'Move Plan 246 to the trash' }).click();
+		await says(ann, 'This sheet is in the trash.');
+		assert.deepEqual([await trashed('Plan 246'), await trashed('Plan 247'), await trashed('Plan 249')], ['t', 'f', 't']);
+		await page.getByRole('button', { name: 'Trash', exact: true }).click();
+		await untilNames(ann, ['Plan 249', 'Plan 24 and 8', 'Plan 246']);
+		// A trash that is older than the recovery.
+		await cluster.psql(`SELECT sheet.recover(sheet_id) FROM sheet.sheet WHERE name = 'Plan 246'`);
+		await page.getByRole('button', { name: 'Delete Plan 246 for good' }).click();
+		await page.locator('dialog').getByRole('button', { name: 'Delete for good' }).click();
+		await says(ann, 'This sheet has been recovered already.');
+		assert.equal(await trashed('Plan 246'), 'f');
+		await page.getByRole('button', { name: 'Recover Plan 249' }).focus();
+		await page.keyboard.press('Enter');
+		await says(ann, '“Plan 249” is in the list again.');
+		await untilFocus('Recover Plan 24 and 8');
+		await page.getByRole('button', { name: 'Delete Plan 24 and 8 for good' }).click();
+		await page.locator('dialog').getByRole('button', { name: 'Delete for good' }).click();
+		await says(ann, '“Plan 24 and 8” is deleted.');
+		assert.equal(await trashed('Plan 24 and 8'), '');
+		await untilFocus('Search sheets');
+	});
+
 	await step('a new name and a new password, while a sheet is open', async () => {
 		const { page } = ann;
 		await ann.open(id);
@@ -271,6 +322,14 @@ test('around the grid', { timeout: 420000 }, async (t) => {
 		await page.getByLabel('Display name').fill('bob');
 		await page.getByRole('button', { name: 'Change name' }).click();
 		await says(ann, 'This user name is taken.');
+		for (const bad of ['   ', 'x'.repeat(101), 'a\u202eb']) {
+			await page.getByLabel('Display name').fill(bad);
+			await page.getByRole('button', { name: 'Change name' }).click();
+			await says(ann, 'Names have 1 to 100 characters, which');
+			await page.getByLabel('Display name').fill('bob');
+			await page.getByRole('button', { name: 'Change name' }).click();
+			await says(ann, 'This user name is taken.');
+		}
 		await page.getByLabel('Display name').fill('Ann Smith');
 		await page.getByRole('button', { name: 'Change name' }).click();
 		await says(ann, 'Your name is now Ann Smith.');

@@ -176,6 +176,18 @@ describe('sheets', () => {
 		assert.equal(await cluster.psql(`SELECT count(*) FROM sheet.log_batch WHERE sheet_id = ${fid}`), '0');
 	});
 
+	test('deletesheet with purge does one of the two only', async () => {
+		const fid = await newSheet(gateway, anna, { name: 'twice' });
+		await refused('/deletesheet', { token: anna.token, fid, purge: true }, 26);
+		assert.equal((await getSheet(gateway, anna, fid)).isDeleted, false);
+		await call(gateway, '/deletesheet', { token: anna.token, fid, purge: false }, 16);
+		await refused('/deletesheet', { token: anna.token, fid, purge: false }, 18);
+		await call(gateway, '/recoversheet', { token: anna.token, fid }, 25);
+		await call(gateway, '/deletesheet', { token: anna.token, fid, purge: false }, 16);
+		await call(gateway, '/deletesheet', { token: anna.token, fid, purge: true }, 16);
+		await refused('/getsheet', { token: anna.token, fid }, 14);
+	});
+
 	test('commit, versions, logs and rollback', async () => {
 		const fid = await newSheet(gateway, anna);
 		await refused('/getsheetchkp', { token: anna.token, fid, cid: 1 }, 22);

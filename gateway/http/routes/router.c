@@ -52,7 +52,7 @@ static const Route routes[] = {
 	{"/modifyuserauth", METHOD_POST, ACCOUNT, 0, check_password, route_modify_password},
 	{"/newsheet", METHOD_POST, ACCOUNT, 0, check_new_sheet, route_new_sheet},
 	{"/getsheet", METHOD_POST, ACCOUNT, AT_OWNER, check_fid, route_get_sheet},
-	{"/deletesheet", METHOD_POST, ACCOUNT, AT_OWNER, check_fid, route_delete_sheet},
+	{"/deletesheet", METHOD_POST, ACCOUNT, AT_OWNER, check_delete_sheet, route_delete_sheet},
 	{"/recoversheet", METHOD_POST, ACCOUNT, AT_OWNER, check_fid, route_recover_sheet},
 	{"/commitsheet", METHOD_POST, ACCOUNT, AT_OWNER, check_commit, route_commit},
 	{"/getsheetchkp", METHOD_POST, ACCOUNT, 0, check_fid_cid, route_get_version},

@@ -211,6 +211,8 @@ user_renamed(Request *request, PGresult *res)
 {
 	if (account_name_is_taken(res))
 		request_msg(request, MSG_DUPLICATE_NAME);
+	else if (request_sql_error_code(request, res, "user_name"))
+		return;
 	else if (request_succeeded(res))
 	{
 		changes_register(-request->claims.uid);

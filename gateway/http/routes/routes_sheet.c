@@ -225,7 +225,20 @@ route_get_sheet(Request *request)
 	sheet_query_info(request, get_sheet_info);
 }
 
-/* ---- /deletesheet {fid}, which purges a trashed sheet; /recoversheet {fid} ---- */
+/* ---- /deletesheet {fid, purge}, which purges a trashed sheet; /recoversheet {fid} ---- */
+
+bool
+check_delete_sheet(Request *request)
+{
+	const cJSON *purge = request_member(request, "purge");
+
+	if (!check_fid(request))
+		return false;
+	if (purge == NULL || cJSON_IsBool(purge))
+		return true;
+	request_error(request, 400, "purge is true or false");
+	return false;
+}
 
 static void
 sheet_changed(Request *request, PGresult *res)
@@ -246,7 +259,15 @@ sheet_change(Request *request, const char *sql, Msg msg)
 static void
 delete_sheet_info(Request *request, PGresult *res)
 {
-	if (sheet_is_visible(request, res))
+	const cJSON *purge = request_member(request, "purge");
+
+	if (!sheet_is_visible(request, res))
+		return;
+	if (cJSON_IsTrue(purge) && !sheet_is_trashed(res))
+		request_msg(request, MSG_NOT_IN_TRASH);
+	else if (cJSON_IsFalse(purge) && sheet_is_trashed(res))
+		request_msg(request, MSG_IN_TRASH);
+	else
 		sheet_change(request, sheet_is_trashed(res) ? sheet_purge_sql : sheet_trash_sql, MSG_SHEET_DELETED);
 }
 

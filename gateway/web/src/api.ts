@@ -238,9 +238,9 @@ export async function newSheet(token: string, name: string): Promise<number> {
 	return fid;
 }
 
-export async function deleteSheet(token: string, fid: number): Promise<void> {
-	// Not repeated, since a second call purges the sheet.
-	await call('/deletesheet', { token, fid }, { again: false });
+/** purge: deletes a sheet that is in the trash for good. Otherwise it is moved there. The gateway refuses what the other would do. */
+export async function deleteSheet(token: string, fid: number, purge: boolean): Promise<void> {
+	await call('/deletesheet', { token, fid, purge }, { again: false });
 }
 
 export async function recoverSheet(token: string, fid: number): Promise<void> {

@@ -1,6 +1,6 @@
 // sheets.ts - the list of own and shared sheets, the last used first, and the trash.
 import { account, deleteSheet, newSheet, recoverSheet, renameSheet } from '../api';
-import { attempt, button, confirmDialog, explain, field, h, isSignedOut, openDialog } from '../dom';
+import { attempt, button, confirmDialog, explain, field, h, isSignedOut, notify, openDialog } from '../dom';
 import { formatTime, language, t } from '../i18n';
 import type { Navigation } from '../main';
 import { watchLeftovers, type Leftovers } from '../outbox';
@@ -88,7 +88,6 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 		arrangement = sortedNext(arrangement, key);
 		readOn();
 		draw();
-		list.querySelector<HTMLElement>(`[data-sort="${key}"]`)?.focus();
 	}
 
 	function column(key: SortKey, label: string): HTMLElement {
@@ -105,12 +104,34 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 		const all = sheets.filter((sheet) => sheet.isDeleted === trash).map((sheet): Shown => ({ sheet, name: sheet.name || t('sheets.unnamed'), owner: ownerOf(sheet) }));
 		const shown = arrange(all, arrangement, language);
 		const further = next === null ? [] : busy ? [h('p', { role: 'status' }, t('sheets.loading'))] : [button(t('sheets.more'), readMore)];
+		const refocus = focused();
 		if (shown.length === 0) {
 			list.replaceChildren(h('p', { class: 'empty' }, t(all.length > 0 ? 'sheets.notFound' : trash ? 'sheets.noTrash' : 'sheets.none')), ...further);
+			refocus();
 			return;
 		}
 		const head = h('tr', {}, column('name', t('sheets.name')), column('owner', t('sheets.owner')), column('used', t('sheets.used')), h('th', { scope: 'col' }, h('span', { class: 'visually-hidden' }, t('sheets.actions'))));
 		list.replaceChildren(h('table', {}, h('thead', {}, head), h('tbody', {}, ...shown.map(row))), ...further);
+		refocus();
+	}
+
+	/**
+	 * Returns what puts the focus, if the list has it, where it is now: to the header, or into the row of the sheet. If the sheet
+	 * is gone, into the row in its place; from the button for more sheets, to the first of them.
+	 */
+	function focused(): () => void {
+		const active = document.activeElement as HTMLElement | null;
+		if (!active || !list.contains(active)) return () => {};
+		const { sort } = active.dataset;
+		if (sort !== undefined) return () => list.querySelector<HTMLElement>(`[data-sort="${sort}"]`)?.focus();
+		const rows = () => [...list.querySelectorAll<HTMLElement>('tbody tr')];
+		const controls = (row?: HTMLElement) => [...(row?.querySelectorAll<HTMLElement>('a, button') ?? [])];
+		const held = active.closest<HTMLElement>('tr') ?? undefined;
+		const [place, at] = held ? [rows().indexOf(held), controls(held).indexOf(active)] : [rows().length, 0];
+		return () => {
+			const all = controls(rows().find(({ dataset }) => dataset.fid === held?.dataset.fid) ?? rows()[place] ?? rows().at(-1));
+			(all[at] ?? all.at(-1) ?? search).focus();
+		};
 	}
 
 	function ownerOf(sheet: SheetInfo): string {
@@ -123,7 +144,7 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 		const actions = own ? (trash ? [recoverButton(sheet, name), purgeButton(sheet, name)] : [renameButton(sheet, name), trashButton(sheet, name)]) : [];
 		return h(
 			'tr',
-			{},
+			{ 'data-fid': sheet.fid },
 			h('td', {}, trash ? name : link),
 			h('td', {}, owner),
 			h('td', {}, h('time', { datetime: sheet.updatedAt }, formatTime(sheet.updatedAt))),
@@ -141,28 +162,42 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 	function renameButton(sheet: SheetInfo, name: string): HTMLElement {
 		const run = () => askName(t('sheets.rename'), t('sheets.renameSave'), sheet.name, async (next) => {
 			await renameSheet(session.token, sheet.fid, next);
-			await load();
+			void load();
 		});
 		return button(t('sheets.rename'), run, { 'aria-label': t('sheets.renameOf', { name }) });
 	}
 
+	async function change(work: () => Promise<void>, done: string): Promise<void> {
+		if (await attempt(work)) notify(done);
+		await load();
+	}
+
+	/** Runs work once a time. The second click of a double click is for nothing, as the list may have moved. */
+	function once(work: () => Promise<void>): (event: Event) => void {
+		let running = false;
+		return (event) => {
+			if (running || (event as MouseEvent).detail > 1) return;
+			running = true;
+			void work().finally(() => (running = false));
+		};
+	}
+
 	function trashButton(sheet: SheetInfo, name: string): HTMLElement {
-		const run = () => attempt(() => deleteSheet(session.token, sheet.fid)).then(() => load());
-		return button(t('sheets.toTrash'), () => void run(), { 'aria-label': t('sheets.toTrashOf', { name }) });
+		const run = () => change(() => deleteSheet(session.token, sheet.fid, false), t('sheets.trashed', { name }));
+		return button(t('sheets.toTrash'), once(run), { 'aria-label': t('sheets.toTrashOf', { name }) });
 	}
 
 	function recoverButton(sheet: SheetInfo, name: string): HTMLElement {
-		const run = () => attempt(() => recoverSheet(session.token, sheet.fid)).then(() => load());
-		return button(t('sheets.recover'), () => void run(), { 'aria-label': t('sheets.recoverOf', { name }) });
+		const run = () => change(() => recoverSheet(session.token, sheet.fid), t('sheets.recovered', { name }));
+		return button(t('sheets.recover'), once(run), { 'aria-label': t('sheets.recoverOf', { name }) });
 	}
 
 	function purgeButton(sheet: SheetInfo, name: string): HTMLElement {
 		const run = async () => {
 			if (!(await confirmDialog(t('sheets.purge'), t('sheets.purgeQuestion', { name }), t('sheets.purge'), true))) return;
-			await attempt(() => deleteSheet(session.token, sheet.fid));
-			await load();
+			await change(() => deleteSheet(session.token, sheet.fid, true), t('sheets.purged', { name }));
 		};
-		return button(t('sheets.purge'), () => void run(), { class: 'danger', 'aria-label': t('sheets.purgeOf', { name }) });
+		return button(t('sheets.purge'), once(run), { class: 'danger', 'aria-label': t('sheets.purgeOf', { name }) });
 	}
 
 	function create(): void {
