@@ -147,6 +147,24 @@ test('values', { timeout: 420000 }, async (t) => {
 		await waitUntil(async () => (await sums()) === 'Sum: 3   Average: 1   Count: 5', async () => `the sums; they are ${await sums()}`);
 		await cluster.psql(`SELECT sheet.set(${id}, 'J15', '7')`);
 		await waitUntil(async () => (await sums()) === 'Sum: 10   Average: 2.5   Count: 6', 'the sums of the new cell');
+		// Dates have no sum, times and percentages are shown as such, and errors, texts and TRUE are only counted.
+		for (const [cells, expected] of [
+			[['2024-01-31', '2024-02-02', '=DATE(2024,2,4)'], 'Average: 2024-02-02   Count: 3'],
+			[['2024-01-31', '5', '1'], 'Sum: 6   Average: 3   Count: 3'],
+			[['10:30:00', '14:00:00', '=TIME(1,0,0)'], 'Sum: 25:30:00   Average: 8:30:00   Count: 3'],
+			[['=1/0', 'TRUE', "'5"], 'Count: 3'],
+			[['=1/0', '2', '0.1'], 'Sum: 2.1   Average: 1.05   Count: 3'],
+		]) {
+			await cluster.psql(`SELECT sheet.set_range(${id}, 'J10', ARRAY[${[...cells, '', '', ''].map((cell) => `['${cell.replaceAll("'", "''")}']`)}])`);
+			await waitUntil(async () => (await sums()) === expected, async () => `the bar to say ${expected}; it says ${await sums()}`);
+		}
+		await bob.type('J10', '12%', '13%');
+		await cluster.psql(`SELECT sheet.set(${id}, 'J12', '')`);
+		await bob.goTo('J10');
+		await bob.page.keyboard.down('Shift');
+		await bob.goTo('J15');
+		await bob.page.keyboard.up('Shift');
+		await waitUntil(async () => (await sums()) === 'Sum: 25%   Average: 12.5%   Count: 2', async () => `percentages; the bar says ${await sums()}`);
 		const { page } = bob;
 		await page.getByRole('button', { name: 'Zoom in' }).click();
 		await page.getByRole('button', { name: 'Zoom 110%' }).click();

@@ -1,6 +1,8 @@
 // status.ts - the bar below the grid: sum, average and number of the selected values, and the zoom.
-import { CellValueType } from '@univerjs/core';
-import type { ICellData, IRange } from '@univerjs/core';
+//
+// A date is a number in the grid, and the sum of dates means nothing: they have only an average, if there are no other numbers.
+import { CellValueType, IUniverInstanceService, numfmt, UniverInstanceType } from '@univerjs/core';
+import type { ICellData, IRange, Workbook } from '@univerjs/core';
 import { SheetsSelectionsService } from '@univerjs/sheets';
 import { button, h } from '../dom';
 import { language, t } from '../i18n';
@@ -11,32 +13,62 @@ const settleMs = 120;
 const sliceRows = 5000;
 const zooms = [0.5, 0.75, 0.9, 1, 1.1, 1.25, 1.5, 2, 3, 4];
 
-export interface Sums {
+interface Total {
 	sum: number;
-	numbers: number;
+	count: number;
+	/** The format of the first. */
+	pattern: string;
+	/** Whether all have formats of one kind. */
+	alike: boolean;
+}
+
+interface Sums {
+	numbers: Total;
+	dates: Total;
 	cells: number;
 }
 
 /** Fifteen digits, without the noise of binary fractions. */
 export const shownNumber = (number: number): string => new Intl.NumberFormat(language, { maximumFractionDigits: 10 }).format(Number(number.toPrecision(14)));
 
-export function sumsText({ sum, numbers, cells }: Sums): string {
-	if (cells < 2) return '';
-	const count = t('status.count', { count: cells });
-	return numbers === 0 ? count : [t('status.sum', { sum: shownNumber(sum) }), t('status.average', { average: shownNumber(sum / numbers) }), count].join('   ');
+const kindOf = (pattern: string) => numfmt.getFormatInfo(pattern).type;
+
+/** Times and percentages are shown as such; of all other formats, the number. */
+function shownAs(number: number, { pattern, alike }: Total): string {
+	const kind = alike ? kindOf(pattern) : '';
+	if (kind === 'time') return numfmt.format('[h]:mm:ss', number);
+	return kind === 'percent' ? `${shownNumber(number * 100)}%` : shownNumber(number);
 }
 
-function addCell(sums: Sums, cell: ICellData): void {
+function sumsText({ numbers, dates, cells }: Sums): string {
+	if (cells < 2) return '';
+	const texts = [t('status.count', { count: cells })];
+	if (numbers.count > 0) texts.unshift(t('status.sum', { sum: shownAs(numbers.sum, numbers) }), t('status.average', { average: shownAs(numbers.sum / numbers.count, numbers) }));
+	else if (dates.count > 0) texts.unshift(t('status.average', { average: numfmt.format(dates.pattern, dates.sum / dates.count) }));
+	return texts.join('   ');
+}
+
+function addTo(total: Total, number: number, pattern: string): void {
+	if (total.count === 0) total.pattern = pattern;
+	else if (total.alike && pattern !== total.pattern) total.alike = kindOf(pattern) === kindOf(total.pattern);
+	total.sum += number;
+	total.count++;
+}
+
+function addCell(sums: Sums, cell: ICellData, patternOf: (cell: ICellData) => string): void {
 	if (!hasContent(cell)) return;
 	sums.cells++;
 	if (typeof cell.v !== 'number' || (cell.t !== undefined && cell.t !== CellValueType.NUMBER)) return;
-	sums.sum += cell.v;
-	sums.numbers++;
+	const pattern = cell.s ? patternOf(cell) : '';
+	addTo(pattern !== '' && kindOf(pattern)?.startsWith('date') ? sums.dates : sums.numbers, cell.v, pattern);
 }
 
 /** The cells of each range, which count once if ranges overlap. Yields now and then. */
 function* addUp(parts: GridParts, ranges: IRange[]): Generator<undefined, Sums> {
-	const sums: Sums = { sum: 0, numbers: 0, cells: 0 };
+	const none = { sum: 0, count: 0, pattern: '', alike: true };
+	const sums: Sums = { numbers: { ...none }, dates: { ...none }, cells: 0 };
+	const styles = parts.injector.get(IUniverInstanceService).getUnit<Workbook>(parts.sheet.getUnitId(), UniverInstanceType.UNIVER_SHEET)!.getStyles();
+	const patternOf = (cell: ICellData) => styles.getStyleByCell(cell)?.n?.pattern ?? '';
 	const rows = parts.sheet.getCellMatrix().getMatrix();
 	const last = parts.sheet.getRowCount() - 1;
 	const end = (line: number, most: number) => (Number.isNaN(line) ? most : line);
@@ -47,7 +79,7 @@ function* addUp(parts: GridParts, ranges: IRange[]): Generator<undefined, Sums> 
 		const cells = rows[row];
 		const here = cells && ends.filter(([start, end]) => row >= start && row <= end);
 		if (!here || here.length === 0) continue;
-		for (const [name, cell] of Object.entries(cells)) if (cell && here.some(([, , start, end]) => Number(name) >= start && Number(name) <= end)) addCell(sums, cell as ICellData);
+		for (const [name, cell] of Object.entries(cells)) if (cell && here.some(([, , start, end]) => Number(name) >= start && Number(name) <= end)) addCell(sums, cell as ICellData, patternOf);
 	}
 	return sums;
 }
