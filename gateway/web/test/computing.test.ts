@@ -229,7 +229,7 @@ describe('a format that follows from a result', () => {
 		expect(stored).toEqual([{ content: '5', style: null }, { content: '2024-05-06', style: { n: { pattern: 'yyyy-mm-dd' } } }, { content: '6', style: { bl: 1 } }, { content: '', style: null }]);
 		page.write({ A2: '=A1', A4: '=TODAY()' });
 		await page.settled();
-		expect([page.format('A2'), page.format('A4'), ...page.of('A2')]).toEqual(['yyyy-mm-dd', 'yyyy-mm-dd', 5]);
+		expect([page.format('A2'), page.format('A4'), ...page.of('A2')]).toEqual([undefined, 'yyyy-mm-dd', 5]);
 	});
 
 	test('gives way to one of the user, of whom nothing else is lost', async () => {
@@ -242,6 +242,26 @@ describe('a format that follows from a result', () => {
 		await page.settled();
 		expect([page.format('A1'), page.format('A2')]).toEqual(['0.00', 'yyyy-mm-dd']);
 		expect([page.contents.read(0, 0).style, page.contents.read(1, 0).style]).toEqual([{ n: { pattern: '0.00' } }, { bl: 1 }]);
+	});
+
+	test('of a date that is not stored goes with the date', () => {
+		open();
+		const style = { n: { pattern: 'yyyy-mm-dd' } };
+		const wide = { row: 0, col: 0, toRow: 9, toCol: 9 };
+		page.contents.fill(wide, [{ row: 0, col: 0, content: '2024-02-02', style: null }, { row: 1, col: 0, content: '2024-02-02', style: style as never }], () => false);
+		page.write({ A3: '2024-02-02' });
+		for (const [content, format] of [['5', undefined], ['2024-02-02', 'yyyy-mm-dd'], ['10:30:00', 'hh:mm:ss'], ['0.5', undefined], ['2024-02-02 10:30:00', 'yyyy-mm-dd hh:mm:ss'], ['text', undefined]] as const) {
+			page.write({ A1: content, A3: content });
+			expect([page.contents.contentAt(0, 0), page.format('A1'), page.contents.contentAt(2, 0), page.format('A3')]).toEqual([content, format, content, format]);
+		}
+		page.write({ A2: '5' });
+		expect([page.contents.contentAt(1, 0), page.format('A2')]).toEqual(['1900-01-05', 'yyyy-mm-dd']);
+		// Somebody stores the format.
+		page.write({ A1: '2024-02-02', A3: '2024-02-02' });
+		page.contents.apply([{ row: 0, col: 0, style: { ...style, bl: 1 } as never }]);
+		page.contents.stores(2, 0);
+		page.write({ A1: '5', A3: '5' });
+		expect([page.format('A1'), page.format('A3')]).toEqual(['yyyy-mm-dd', 'yyyy-mm-dd']);
 	});
 
 	test('is not what the user types', () => {

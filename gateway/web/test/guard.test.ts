@@ -37,7 +37,7 @@ function open() {
 	const events = { beforeChange: nothing, lacks: () => null, onBlocked: (kind: string) => unsaved.push(kind), onChanges: (changes: Change[]) => grid.onChanges(changes), onUnsaved: (edits: { row: number; content?: string }[]) => unsaved.push(...edits.map(({ row, content }) => `${row}=${content}`)) };
 	const typing = { allows: () => true, reported: nothing };
 	const pointers = { refuses: () => false };
-	new Guard({ injector, unitId: 'book', sheet: { getCellRaw: () => ({ f: '=1' }) }, contents: { read }, extent: {}, layout: { take: () => [] }, events, typing, pointers, readOnly: () => grid.readOnly, isFocused: () => true } as never);
+	new Guard({ injector, unitId: 'book', sheet: { getCellRaw: () => ({ f: '=1' }) }, contents: { read, stores() {} }, extent: {}, layout: { take: () => [] }, events, typing, pointers, readOnly: () => grid.readOnly, isFocused: () => true } as never);
 	const write = (row: number, v: string, options?: IExecutionOptions) => commands.syncExecuteCommand(setValues, { cellValue: { [row]: { 0: { v } } } }, options);
 	return { commands, grid, write, changed, unsaved };
 }

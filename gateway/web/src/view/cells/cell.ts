@@ -62,12 +62,22 @@ export function settleType(cell: ICellData): void {
 	if (cell.v.trim() !== '' && !Number.isNaN(Number(cell.v)) && !isNumberText(cell.v.trim())) cell.t = CellValueType.STRING;
 }
 
-/** The same as a patch of an existing cell: removed properties are null. */
-export function patchOfContent(content: string, oldStyle: Nullable<IStyleData>): ICellData {
-	const { s, ...cell } = cellOfContent(content, oldStyle?.n?.pattern) ?? {};
+/** Marks a cell whose format only shows its date or time, and is not stored: it goes with them. */
+export const implied = (format: string) => (impliedMarks[format] ??= { impliedFormat: format });
+const impliedMarks: Record<string, { impliedFormat: string }> = {};
+
+/** Whether the format of a cell is that of the date or time in it, and not stored. */
+const isImplied = (cell: Nullable<ICellData>, style: Nullable<IStyleData>) => !!style?.n && cell?.custom?.impliedFormat === style.n.pattern;
+
+/** The same as a patch of an existing cell: removed properties are null. style: that of the cell, unless it gets another one. */
+export function patchOfContent(content: string, style: Nullable<IStyleData>, old?: Nullable<ICellData>): ICellData {
+	const goes = isImplied(old, style);
+	const format = goes ? undefined : style?.n?.pattern;
+	const { s, ...cell } = cellOfContent(content, format) ?? {};
 	const patch: ICellData = { v: null, f: null, si: null, p: null, ...cell };
 	// Without a format, a date would show as a number.
-	if (s && !oldStyle?.n?.pattern) patch.s = s;
+	if (s && !format) Object.assign(patch, { s, custom: implied((s as IStyleData).n!.pattern) });
+	else if (goes) Object.assign(patch, { s: { n: null }, custom: null });
 	return patch;
 }
 

@@ -12,7 +12,7 @@ import type { CellEdit, Place, Range, Style } from '../../v2/messages';
 import type { GridExtent } from '../extent';
 import { isFormulaCell, ownStyle } from '../formulas/values';
 import type { RowHeights } from '../heights';
-import { cellOfContent, contentOfCell, patchOfContent, styleOfInfo, stylePatch } from './cell';
+import { cellOfContent, contentOfCell, implied, patchOfContent, styleOfInfo, stylePatch } from './cell';
 import { visitCells } from './reading';
 
 const setValues = 'sheet.mutation.set-range-values';
@@ -69,7 +69,8 @@ export class Contents {
 			}
 			const { s: dateStyle, ...data } = cellOfContent(content, style?.n?.pattern) ?? {};
 			const full = style || dateStyle ? { ...(dateStyle as IStyleData), ...style } : null;
-			matrix.setValue(row, col, full ? { ...data, s: this.parts.book.getStyles().setValue(full) } : data);
+			const custom = dateStyle && !style?.n ? { custom: implied((dateStyle as IStyleData).n!.pattern) } : {};
+			matrix.setValue(row, col, full ? { ...data, ...custom, s: this.parts.book.getStyles().setValue(full) } : data);
 			shown ??= cell;
 			this.parts.heights.changed(row, content, full);
 		}
@@ -90,8 +91,9 @@ export class Contents {
 			const newContent = content !== undefined && content !== this.contentAt(row, col);
 			const newStyle = style !== undefined && !sameStyle(style as Style, oldStyle as Style);
 			if (!newContent && !newStyle) continue;
-			const cell = newContent ? patchOfContent(content, style === undefined ? oldStyle : style) : {};
+			const cell = newContent ? (style === undefined ? patchOfContent(content, oldStyle, old) : patchOfContent(content, style)) : {};
 			if (newStyle) cell.s = style === null ? (cell.s ?? null) : { ...(cell.s as IStyleData), ...stylePatch(style, oldStyle) };
+			if (newStyle && style?.n && old?.custom?.impliedFormat) cell.custom ??= null;
 			if (newContent && (cell.f || old?.f || old?.si)) touchesFormula = true;
 			(cellValue[row] ??= {})[col] = cell;
 			this.parts.heights.changed(row, content ?? '', style ?? oldStyle);
@@ -106,6 +108,12 @@ export class Contents {
 		const options: IExecutionOptions = touchesFormula ? { fromCollab: true } : { fromCollab: true, onlyLocal: true, onlyRows: true };
 		this.parts.commands.syncExecuteCommand(setValues, { unitId: this.unitId, subUnitId: this.sheetId, cellValue }, options);
 		this.parts.onShown();
+	}
+
+	/** The style of a cell is being stored, with the format that it shows. */
+	stores(row: number, col: number): void {
+		const cell = this.parts.sheet.getCellRaw(row, col);
+		if (cell?.custom?.impliedFormat) delete cell.custom;
 	}
 
 	private styleOf(cell: Nullable<ICellData>): Nullable<IStyleData> {

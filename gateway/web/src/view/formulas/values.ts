@@ -44,7 +44,7 @@ export function withoutDerived(typed: ICellData, old: Nullable<ICellData>, style
 export function leaveDerived(patch: ICellData, old: Nullable<ICellData>, styles: Styles): void {
 	const goes = ('f' in patch || 'si' in patch) && !patch.f && !patch.si;
 	if (!goes || !old?.custom?.derivedFormat) return;
-	patch.custom = null;
+	patch.custom ??= null;
 	if (!derivedPattern(old, styles.getStyleByCell(old)) || patch.s === null) return;
 	const style = typeof patch.s === 'string' ? styles.get(patch.s) : patch.s;
 	if (!style?.n) patch.s = { ...style, n: null };

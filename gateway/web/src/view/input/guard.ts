@@ -172,6 +172,7 @@ export class Guard {
 		this.reporting = false;
 		const changes = this.changes.take((place, error) => events.onUnsaved([place], error));
 		typing.reported(changes);
+		for (const { row, col, before, after } of changes) if (before.style !== after.style) contents.stores(row, col);
 		try {
 			if (changes.some(({ after }) => after.content.startsWith('='))) contents.hasFormulas = true;
 			const properties = layout.take();
