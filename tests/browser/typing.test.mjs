@@ -184,11 +184,12 @@ test('what people type', { timeout: 300000 }, async (t) => {
 		await page.locator('.drawer').getByRole('button', { name: 'Preview version 1' }).click();
 		await page.locator('dialog').getByRole('button', { name: 'Restore' }).click();
 		await page.locator('dialog').last().getByRole('button', { name: 'Restore' }).click();
-		await page.locator('.drawer .entries li', { hasText: 'Restored from an earlier version' }).first().waitFor();
+		await page.locator('.drawer .entries li', { hasText: 'Restored from version 1' }).first().waitFor();
 		await ann.untilShows('A1', 'first');
 		await page.locator('.drawer').getByRole('button', { name: 'Restore version 1' }).click();
 		await page.locator('dialog').getByRole('button', { name: 'Restore' }).click();
-		await page.locator('.drawer .entries li', { hasText: 'Restored from an earlier version' }).nth(1).waitFor();
+		await page.locator('.drawer .entries li', { hasText: 'Restored from version 1' }).nth(1).waitFor();
+		assert.equal(await page.locator('.drawer .entries', { hasText: 'rollback' }).count(), 0, 'the label is in the language of the page');
 		await page.locator('.drawer').getByRole('button', { name: 'Close' }).click();
 	});
 

@@ -60,20 +60,22 @@ export function openVersions(context: EditorContext): void {
 	}
 
 	function entry({ cid, at, label, kind, username }: Version): HTMLElement {
+		// The label that the database gives is English.
+		const restored = kind === 'rollback' ? /^rollback to version ([0-9]+)$/.exec(label) : null;
 		return h(
 			'li',
 			{ 'data-cid': cid },
 			h('strong', {}, t('versions.number', { cid })),
 			h('span', { class: 'who' }, username || t('history.nobody')),
 			h('time', { datetime: at }, formatTime(at)),
-			label !== '' && h('span', { class: 'change label' }, label),
-			kind === 'rollback' && h('span', { class: 'change' }, t('versions.byRestore')),
+			label !== '' && !restored && h('span', { class: 'change label' }, label),
+			kind === 'rollback' && h('span', { class: 'change' }, restored ? t('versions.restoredFrom', { cid: restored[1]! }) : t('versions.byRestore')),
 			h(
 				'span',
 				{ class: 'actions' },
 				button(t('versions.preview'), () => void preview(context, cid, () => void (isOpen() && load())), { 'aria-label': t('versions.previewOf', { cid }) }),
 				button(t('versions.restore'), () => void restore(cid), { 'aria-label': t('versions.restoreOf', { cid }), class: 'for-editors' }),
-				button(t('versions.rename'), (event) => rename(event.target as HTMLElement, cid, label), { 'aria-label': t('versions.renameOf', { cid }), class: 'for-editors' }),
+				button(t('versions.rename'), (event) => rename(event.target as HTMLElement, cid, restored ? '' : label), { 'aria-label': t('versions.renameOf', { cid }), class: 'for-editors' }),
 			),
 		);
 	}
