@@ -170,9 +170,13 @@ test('around the grid', { timeout: 420000 }, async (t) => {
 			transfer.items.add(new File(['x,y\n1,"2'], 'bad.csv', { type: 'text/csv' }));
 			return transfer;
 		});
-		await page.dispatchEvent('main.sheets', 'dragover', { dataTransfer: dropped });
+		const taken = (target) => page.evaluate(([to, dataTransfer]) => {
+			const event = new DragEvent('dragover', { dataTransfer, bubbles: true, cancelable: true });
+			return [!document.querySelector(to).dispatchEvent(event), event.dataTransfer.dropEffect];
+		}, [target, dropped]);
+		assert.equal((await taken('header.bar'))[0], true, 'a browser would open the file in place of the page');
 		assert.equal(await page.locator('main.sheets.dropping').count(), 1);
-		await page.dispatchEvent('main.sheets', 'drop', { dataTransfer: dropped });
+		await page.dispatchEvent('header.bar', 'drop', { dataTransfer: dropped });
 		await says(ann, 'Line 2, field 2: a quotation mark is misplaced, or not closed. Nothing was imported.');
 		await page.keyboard.press('Escape');
 		const other = path.join(directory, 'köln.csv');
@@ -180,6 +184,20 @@ test('around the grid', { timeout: 420000 }, async (t) => {
 		await page.locator('input[type=file]').setInputFiles(other);
 		await says(ann, 'Line 1, field 2: the file is not in UTF-8.');
 		await page.keyboard.press('Escape');
+		// Excel's own: semicolons, and UTF-16 with tabs.
+		for (const [name, bytes] of [['Semikolon.csv', '\ufeffName;Wert, EUR\r\nMüller;"3;5"\r\n'], ['Unicode.txt', Buffer.from('\ufeffName\tWert, EUR\r\nMüller\t3;5\r\n', 'utf16le')]]) {
+			await fs.writeFile(path.join(directory, name), bytes);
+			await toList(ann);
+			await page.locator('input[type=file]').setInputFiles(path.join(directory, name));
+			await ann.untilOpen();
+			assert.deepEqual(await ann.cells('A1', 'B1', 'A2', 'B2'), ['Name', 'Wert, EUR', 'Müller', '3;5'], name);
+			assert.equal(await page.evaluate(() => {
+				const dataTransfer = new DataTransfer();
+				dataTransfer.items.add(new File(['x'], 'x.csv'));
+				return document.querySelector('.grid').dispatchEvent(new DragEvent('dragover', { dataTransfer, bubbles: true, cancelable: true }));
+			}), false, 'a file that is dropped on an open sheet does not take its place');
+			await cluster.psql(`SELECT sheet.purge(sheet_id) FROM sheet.sheet WHERE name = '${name.slice(0, -4)}'`);
+		}
 		await toList(ann);
 		await untilNames(ann, ['Copied', 'Our house']);
 	});

@@ -31,7 +31,7 @@ export async function downloadCsv(fid: number): Promise<void> {
 
 /** The name of a sheet that is made of this file. */
 export function sheetNameOf(file: { name: string }): string {
-	return [...file.name.replace(/\.(csv|txt)$/i, '')].slice(0, 255).join('') || t('sheets.untitled');
+	return [...file.name.replace(/\.(csv|tsv|txt)$/i, '')].slice(0, 255).join('') || t('sheets.untitled');
 }
 
 export interface CsvUpload {
@@ -40,10 +40,11 @@ export interface CsvUpload {
 	cancel(): void;
 }
 
-/** Uploads a file, which becomes a sheet. progress: the share that was sent, from 0 to 1. Nothing is left if it fails. */
-export function uploadCsv(session: Session, file: File, progress: (share: number) => void): CsvUpload {
+/** Uploads the content of a file, which becomes a sheet. progress: the share that was sent, from 0 to 1. Nothing is left if it fails. */
+export function uploadCsv(session: Session, file: { name: string }, content: Promise<Blob>, progress: (share: number) => void): CsvUpload {
 	// fetch() tells nothing of its progress.
 	const sending = new XMLHttpRequest();
+	let canceled = false;
 	const done = new Promise<number>((resolve, reject) => {
 		sending.responseType = 'json';
 		sending.open('POST', `/v2/sheets/import?name=${encodeURIComponent(sheetNameOf(file))}`);
@@ -58,7 +59,11 @@ export function uploadCsv(session: Session, file: File, progress: (share: number
 		};
 		sending.onerror = () => reject(new CsvError(t('csv.broken')));
 		sending.onabort = () => reject(new CsvError(t('csv.canceled')));
-		sending.send(file);
+		void content.then((csv) => canceled || sending.send(csv));
 	});
-	return { done, cancel: () => sending.abort() };
+	const cancel = () => {
+		canceled = true;
+		sending.abort();
+	};
+	return { done, cancel };
 }

@@ -110,6 +110,13 @@ window.addEventListener('popstate', () => {
 	if (mayLeave()) void show();
 	else history.pushState(null, '', address);
 });
+// A browser opens a file that nothing takes, in the place of the page.
+for (const name of ['dragover', 'drop'] as const)
+	window.addEventListener(name, (event) => {
+		if (event.defaultPrevented || !event.dataTransfer?.types.includes('Files')) return;
+		event.preventDefault();
+		event.dataTransfer.dropEffect = 'none';
+	});
 onSignedOut(() => {
 	// The gateway may have closed the sheet before, so that the page asks for the password.
 	for (const dialog of document.querySelectorAll<HTMLDialogElement>('dialog[open]')) dialog.close();

@@ -2,6 +2,8 @@
 import { CsvError, uploadCsv } from '../csv';
 import { button, explain, h, openDialog } from '../dom';
 import { t } from '../i18n';
+import { localeOf } from '../paste/locale';
+import { asCsv } from '../separated';
 import type { Navigation } from '../main';
 import type { Session } from '../api';
 
@@ -13,7 +15,9 @@ export function importFile(session: Session, file: File, navigation: Navigation)
 	const cancel = button(t('cancel'), () => close());
 	const { dialog, close } = openDialog(t('csv.import'), text, share, problem, h('footer', {}, cancel));
 	let open = true;
-	const upload = uploadCsv(session, file, (sent) => {
+	// What cannot be converted is sent as it is: the gateway says where it is not UTF-8.
+	const content = asCsv(file, localeOf(navigator.language).comma).catch(() => file);
+	const upload = uploadCsv(session, file, content, (sent) => {
 		share.value = sent;
 		if (sent < 1) return;
 		// All has arrived, and the sheet is being made: it can be cancelled no more.

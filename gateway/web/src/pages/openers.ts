@@ -20,10 +20,10 @@ export function accountButton(session: Session, navigation: Navigation): HTMLBut
 	return opener;
 }
 
-/** The button that chooses a file. Files may be dropped on `area`, too, until `signal`. */
+/** The button that chooses a file. Files may be dropped anywhere on the page, too, until `signal`; `area` shows it. */
 export function importButton(session: Session, area: HTMLElement, navigation: Navigation, signal: AbortSignal): HTMLElement {
 	const upload = (file: File) => withModule(import('./import'), ({ importFile }) => importFile(session, file, navigation));
-	const input = h('input', { type: 'file', accept: '.csv,text/csv', hidden: true, 'aria-label': t('csv.import') });
+	const input = h('input', { type: 'file', accept: '.csv,.tsv,.txt,text/csv,text/tab-separated-values', hidden: true, 'aria-label': t('csv.import') });
 	input.addEventListener('change', () => {
 		const file = input.files?.[0];
 		input.value = '';
@@ -40,7 +40,7 @@ export function importButton(session: Session, area: HTMLElement, navigation: Na
 		const file = event.dataTransfer?.files[0];
 		if (file && !document.querySelector('dialog[open]')) upload(file);
 	};
-	for (const name of ['dragover', 'dragleave'] as const) area.addEventListener(name, over, { signal });
-	area.addEventListener('drop', drop, { signal });
+	for (const name of ['dragover', 'dragleave'] as const) document.addEventListener(name, over, { signal });
+	document.addEventListener('drop', drop, { signal });
 	return h('span', {}, button(t('csv.import'), () => input.click(), { title: t('csv.importHelp') }), input);
 }
