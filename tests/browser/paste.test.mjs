@@ -49,8 +49,8 @@ const pasted = [
 	],
 	[
 		'Google Sheets: texts, numbers in full, booleans, links',
-		{ html: google(`<tr style="height:21px;"><td data-sheets-value="{&quot;1&quot;:2,&quot;2&quot;:&quot;0041&quot;}">0041</td><td data-sheets-value="{&quot;1&quot;:3,&quot;3&quot;:3.14159265}" data-sheets-numberformat="{&quot;1&quot;:2,&quot;2&quot;:&quot;0.00&quot;}">3.14</td><td data-sheets-value="{&quot;1&quot;:4,&quot;4&quot;:1}">TRUE</td><td data-sheets-value="{&quot;1&quot;:2,&quot;2&quot;:&quot;=1+1&quot;}">=1+1</td><td data-sheets-hyperlink="https://example.org/"><a class="in-cell-link" href="https://example.org/">site</a></td><td>one<br/>two</td></tr>`) },
-		[['0041', '3.14159265', 'TRUE', "'=1+1", '=HYPERLINK("https://example.org/","site")', 'one\ntwo']],
+		{ html: google(`<tr style="height:21px;"><td data-sheets-value="{&quot;1&quot;:2,&quot;2&quot;:&quot;0041&quot;}">0041</td><td data-sheets-value="{&quot;1&quot;:3,&quot;3&quot;:3.14159265}" data-sheets-numberformat="{&quot;1&quot;:2,&quot;2&quot;:&quot;0.00&quot;}">3.14</td><td data-sheets-value="{&quot;1&quot;:4,&quot;4&quot;:1}">TRUE</td><td data-sheets-value="{&quot;1&quot;:2,&quot;2&quot;:&quot;=1+1&quot;}">=1+1</td><td data-sheets-hyperlink="https://example.org/"><a class="in-cell-link" href="https://example.org/">site</a></td><td>one<br/>two</td><td data-sheets-value="{&quot;1&quot;:3,&quot;3&quot;:6}" data-sheets-formula="=R[0]C[-5]*2">6</td></tr>`) },
+		[['0041', '3.14159265', 'TRUE', "'=1+1", '=HYPERLINK("https://example.org/","site")', 'one\ntwo', '=B1*2']],
 	],
 	[
 		'LibreOffice: values behind what is shown',

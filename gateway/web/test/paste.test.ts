@@ -4,6 +4,7 @@ import { readDate } from '../src/paste/dates';
 import { type Locale, localeOf } from '../src/paste/locale';
 import { excelFormat, marksOf } from '../src/paste/marks';
 import { pastedRange, planPaste } from '../src/paste/plan';
+import { formulaAt } from '../src/paste/r1c1';
 import { readTable, writeTable } from '../src/paste/tsv';
 import { pastedValue, shownValue, typedText, typedValue } from '../src/paste/value';
 import { parseContent } from '../src/content';
@@ -165,15 +166,39 @@ describe('where a paste goes', () => {
 		expect(pastedRange(two, at(3, 3, 4, 5))).toEqual(at(3, 3, 3, 4));
 	});
 	test('a text keeps the formats of cells, and what is formatted as text takes it literally', () => {
-		const plan = planPaste(table(['007', '5']), at(0, 0, 0, 1), 'plain', en, (_, col) => (col === 0 ? { n: { pattern: '@' } } : null));
+		const plan = planPaste(table(['007', '5']), at(0, 0, 0, 1), 'plain', en, (_, col) => (col === 0 ? { n: { pattern: '@' } } : null), () => true);
 		expect(plan.edits).toEqual([{ row: 0, col: 0, content: "007" }, { row: 0, col: 1, content: '5' }]);
-		expect(planPaste(table(['=1+1', '']), at(0, 0, 0, 1), 'plain', en, () => ({ n: { pattern: '@' } })).edits.map(({ content }) => content)).toEqual(["'=1+1", '']);
+		expect(planPaste(table(['=1+1', '']), at(0, 0, 0, 1), 'plain', en, () => ({ n: { pattern: '@' } }), () => true).edits.map(({ content }) => content)).toEqual(["'=1+1", '']);
+	});
+	test('formulas of Google Sheets are those of the cells into which they are pasted', () => {
+		for (const [formula, expected] of [
+			['=R[0]C[-1]*2', '=B5*2'],
+			['=SUM(R[-2]C[0]:R[-1]C[0])', '=SUM(C3:C4)'],
+			['=R1C1+R[0]C1+R1C[0]', '=$A$1+$A5+C$1'],
+			['=SUM(C[-1]:C[-1])+SUM(R2:R2)+COUNTA(C1)', '=SUM(B:B)+SUM($2:$2)+COUNTA($A:$A)'],
+			['=IF(R[0]C[-2]="R[0]C[-1] ""R1C1""",TRUE,LOG10(R[1]C[0]))', '=IF(A5="R[0]C[-1] ""R1C1""",TRUE,LOG10(C6))'],
+			['=ARC1(R[0]C[-1])&RC.2', '=ARC1(B5)&RC.2'],
+			['=RC1(2)', '=RC1(2)'],
+			['=R[0]C[-3]', null],
+			['=R[-5]C[0]', null],
+			["='Other tab'!R[0]C[-1]", null],
+			['=Other!R[0]C[-1]', null],
+			['=SUM(R[0]C[-1]:C[-1])', null],
+			['="a!"&R[0]C[-1]', '="a!"&B5'],
+		] as const) expect([formula, formulaAt(formula, 4, 2)]).toEqual([formula, expected]);
+		const cell = (formula: string, value: number) => ({ text: String(value), marks: { value, formula }, style: null, rows: 1, cols: 1 });
+		const rows: PastedRows = [new Map([[0, cell('=R[0]C[-1]*2', 6)], [1, cell('=GOOGLEFINANCE(R[0]C[-1])', 7)], [2, cell('=R[-1]C[0]', 8)]])];
+		const contents = (kind: 'all' | 'values' | 'formats', row: number) => planPaste(rows, at(row, 1, row, 3), kind, en, () => null, (formula) => !formula.includes('GOOGLE')).edits.map(({ content }) => content);
+		expect(contents('all', 4)).toEqual(['=A5*2', '7', '=D4']);
+		expect(contents('all', 0)).toEqual(['=A1*2', '7', '8']);
+		expect(contents('values', 4)).toEqual(['6', '7', '8']);
+		expect(contents('formats', 4)).toEqual([undefined, undefined, undefined]);
 	});
 	test('links become formulas, merged cells ranges', () => {
 		const rows: PastedRows = [new Map([[0, { text: 'a "b"', marks: {}, style: { bl: 1 }, link: 'https://x.org/?a=1&b=2', rows: 2, cols: 2 }]]), new Map()];
-		const { edits, merges } = planPaste(rows, at(4, 1, 5, 2), 'all', en, () => null);
+		const { edits, merges } = planPaste(rows, at(4, 1, 5, 2), 'all', en, () => null, () => true);
 		expect(edits[0]).toEqual({ row: 4, col: 1, content: '=HYPERLINK("https://x.org/?a=1&b=2","a ""b""")', style: { bl: 1 } });
 		expect(merges).toEqual([at(4, 1, 5, 2)]);
-		expect(planPaste(rows, at(4, 1, 5, 2), 'values', en, () => null)).toMatchObject({ merges: [], edits: [{ content: 'a "b"' }, {}, {}, {}] });
+		expect(planPaste(rows, at(4, 1, 5, 2), 'values', en, () => null, () => true)).toMatchObject({ merges: [], edits: [{ content: 'a "b"' }, {}, {}, {}] });
 	});
 });

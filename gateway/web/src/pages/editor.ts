@@ -262,6 +262,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 	const pasting = (grid: UniverView): PasteEvents => ({
 		canEdit: () => session.canEdit,
 		lacks: (ranges) => session.lacks(ranges),
+		computes: (formula) => !foreignPart(formula, (name) => grid.hasFunction(name)),
 		styleAt(row, col) {
 			session.flush();
 			return grid.read(row, col).style;

@@ -8,6 +8,8 @@ export interface Marks {
 	value?: string | number | boolean;
 	/** The number format. '': the default one. @: text. */
 	pattern?: string;
+	/** The formula of Google Sheets, whose references are relative: =R[0]C[-1]. */
+	formula?: string;
 }
 
 /** The names of Excel's formats, in small letters. */
@@ -80,7 +82,10 @@ function googleMarks(value: string, format: string | null): Marks {
 /** The marks of a cell. `attribute` reads an attribute of it, `msoFormat` is its mso-number-format. */
 export function marksOf(attribute: (name: string) => string | null, msoFormat: string | undefined, locale: Locale): Marks {
 	const google = attribute('data-sheets-value');
-	if (google !== null) return googleMarks(google, attribute('data-sheets-numberformat'));
+	if (google !== null) {
+		const formula = attribute('data-sheets-formula');
+		return { ...googleMarks(google, attribute('data-sheets-numberformat')), ...(formula !== null && { formula }) };
+	}
 	const sdnum = attribute('sdnum');
 	const pattern = msoFormat !== undefined ? excelFormat(msoFormat, locale) : sdnum === null ? undefined : libreFormat(sdnum);
 	const formatted = pattern === undefined ? {} : { pattern };

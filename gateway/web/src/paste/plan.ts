@@ -1,9 +1,10 @@
 // plan.ts - which cells a paste writes: the place of the pasted cells, their contents and formats.
 import { textContent } from '../content';
 import { maxCols, maxRows } from '../v2/lines';
-import type { CellEdit, Range, Style } from '../v2/messages';
+import type { CellEdit, Place, Range, Style } from '../v2/messages';
 import type { PastedCell, PastedRows } from './html';
 import type { Locale } from './locale';
+import { formulaAt } from './r1c1';
 import { isTextFormat, pastedValue } from './value';
 
 /** all: contents and formats. plain: a text without formats, whose cells keep theirs. */
@@ -43,7 +44,7 @@ function linkContent(link: string, text: string): string {
 }
 
 /** What a cell is to be: its content and format, and whether the format of the source is understood. */
-function stateOf(cell: PastedCell, kind: PasteKind, locale: Locale, style: Style): { content?: string; style?: Style; understood: boolean } {
+function stateOf(cell: PastedCell, { row, col }: Place, kind: PasteKind, locale: Locale, style: Style, computes: (formula: string) => boolean): { content?: string; style?: Style; understood: boolean } {
 	const { content, pattern, understood } = pastedValue(cell.text, cell.marks, locale);
 	if (kind === 'plain' || kind === 'values') {
 		const before = (style?.['n'] as { pattern?: string } | undefined)?.pattern;
@@ -53,20 +54,22 @@ function stateOf(cell: PastedCell, kind: PasteKind, locale: Locale, style: Style
 	const own: Style = { ...cell.style, ...(pattern && { n: { pattern } }) };
 	if (kind === 'noBorders') delete own['bd'];
 	const formatted = { style: Object.keys(own).length > 0 ? own : null, understood };
+	const formula = cell.marks.formula === undefined ? null : formulaAt(cell.marks.formula, row, col);
+	if (kind !== 'formats' && formula !== null && computes(formula)) return { ...formatted, content: formula };
 	return kind === 'formats' ? formatted : { ...formatted, content: cell.link && cell.text.trim() !== '' ? linkContent(cell.link, cell.text) : content };
 }
 
 const empty: PastedCell = { text: '', marks: {}, style: null, rows: 1, cols: 1 };
 
-/** `styleAt`: the format that a cell has. */
-export function planPaste(rows: PastedRows, range: Range, kind: PasteKind, locale: Locale, styleAt: (row: number, col: number) => Style): PastePlan {
+/** `styleAt`: the format that a cell has. `computes`: whether a formula has a result here; otherwise the value is pasted. */
+export function planPaste(rows: PastedRows, range: Range, kind: PasteKind, locale: Locale, styleAt: (row: number, col: number) => Style, computes: (formula: string) => boolean): PastePlan {
 	const [height, width] = sizeOf(rows);
 	const plan: PastePlan = { range, edits: [], merges: [], lostFormats: 0 };
 	for (let row = range.row; row <= range.toRow; row++) {
 		const cells = rows[(row - range.row) % height]!;
 		for (let col = range.col; col <= range.toCol; col++) {
 			const cell = cells.get((col - range.col) % width) ?? empty;
-			const { understood, ...state } = stateOf(cell, kind, locale, kind === 'plain' || kind === 'values' ? styleAt(row, col) : null);
+			const { understood, ...state } = stateOf(cell, { row, col }, kind, locale, kind === 'plain' || kind === 'values' ? styleAt(row, col) : null, computes);
 			if (!understood) plan.lostFormats++;
 			plan.edits.push({ row, col, ...state });
 			if (cell.rows * cell.cols > 1 && kind !== 'plain' && kind !== 'values')

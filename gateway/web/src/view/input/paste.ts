@@ -18,6 +18,8 @@ import { rangeOf } from '../cells/reading';
 import { dividedBy } from './merging';
 
 export interface PasteEvents {
+	/** Whether a formula has only what formulas have here. */
+	computes(formula: string): boolean;
 	canEdit(): boolean;
 	/** The kind of refusal if not all of these cells are in the grid; null if they are. */
 	lacks(ranges: Range[]): string | null;
@@ -83,7 +85,7 @@ function paste(parts: GridParts, events: PasteEvents, rows: PastedRows, kind: Pa
 		events.onBlocked(lacking);
 		return false;
 	}
-	const plan = planPaste(rows, range, kind, localeOf(navigator.language), events.styleAt);
+	const plan = planPaste(rows, range, kind, localeOf(navigator.language), events.styleAt, events.computes);
 	events.write(plan.edits, range, kind === 'plain' || kind === 'values' || (isOne && whole) ? null : plan.merges);
 	select(parts, { startRow: range.row, endRow: range.toRow, startColumn: range.col, endColumn: range.toCol }, range);
 	events.onPasted(range.toRow - range.row + 1, range.toCol - range.col + 1, plan.lostFormats);
