@@ -524,6 +524,31 @@ test('values', { timeout: 420000 }, async (t) => {
 		await waitUntil(async () => (last = await filled()) === wanted, () => `the series to be filled; it is ${last}`);
 	});
 
+	await step('dates that are months apart are filled by months, down and up', async () => {
+		const other = await cluster.psql(`SELECT sheet.create('Months', 10, 10, as_uid => (SELECT uid FROM sheet.account WHERE name = 'ann'))`);
+		await cluster.psql(`SELECT sheet.set_range(${other}, 'A4', ARRAY[['2024-01-31'], ['2024-02-29']])`);
+		await ann.open(other);
+		const { x, y } = await ann.grid.boundingBox();
+		const { mouse } = ann.page;
+		const drag = async (from, ...to) => {
+			await mouse.move(...from);
+			await mouse.down();
+			for (const point of to) await mouse.move(...point, { steps: 4 });
+			await mouse.up();
+		};
+		const column = () => cluster.psql(`SELECT string_agg(content, ' ' ORDER BY "row") FROM sheet.range(${other})`);
+		const until = async (wanted) => {
+			let last;
+			await waitUntil(async () => (last = await column()) === wanted, () => `the months ${wanted}; they are ${last}`);
+		};
+		await drag([x + 86, y + 104], [x + 86, y + 128]); // A4:A5
+		await drag([x + 141, y + 139], [x + 86, y + 160], [x + 86, y + 176]); // its corner to row 7
+		await until('2024-01-31 2024-02-29 2024-03-31 2024-04-30');
+		await drag([x + 86, y + 104], [x + 86, y + 128]);
+		await drag([x + 141, y + 139], [x + 86, y + 90], [x + 86, y + 56]); // up to row 2
+		await until('2023-11-30 2023-12-31 2024-01-31 2024-02-29 2024-03-31 2024-04-30');
+	});
+
 	await step('without errors', () => {
 		for (const person of [ann, bob]) assert.deepEqual(person.problems, []);
 	});
