@@ -256,6 +256,12 @@ describe('a format that follows from a result', () => {
 		}
 		page.write({ A2: '5' });
 		expect([page.contents.contentAt(1, 0), page.format('A2')]).toEqual(['1900-01-05', 'yyyy-mm-dd']);
+		// As Univer does for the user: a deletion.
+		page.write({ A1: '2024-02-02' });
+		page.commands.syncExecuteCommand('sheet.mutation.set-range-values', { ...ids, cellValue: { 0: { 0: { v: null, f: null, si: null, p: null, custom: null } } } });
+		expect(page.contents.read(0, 0)).toEqual({ content: '', style: null });
+		page.write({ A1: '5' });
+		expect(page.contents.read(0, 0)).toEqual({ content: '5', style: null });
 		// Somebody stores the format.
 		page.write({ A1: '2024-02-02', A3: '2024-02-02' });
 		page.contents.apply([{ row: 0, col: 0, style: { ...style, bl: 1 } as never }]);

@@ -1,6 +1,6 @@
 // cell.ts - converts between the text of a cell (content.ts) and Univer's cell data.
 import { CellValueType } from '@univerjs/core';
-import type { ICellData, IDocumentData, IStyleData, Nullable } from '@univerjs/core';
+import type { ICellData, IDocumentData, IStyleData, Nullable, Styles } from '@univerjs/core';
 import { formattedContent, isNumberText, parseContent, textContent } from '../../content';
 import { isTextFormat } from '../../paste/value';
 import { knownStyle } from '../../style';
@@ -68,6 +68,15 @@ const impliedMarks: Record<string, { impliedFormat: string }> = {};
 
 /** Whether the format of a cell is that of the date or time in it, and not stored. */
 const isImplied = (cell: Nullable<ICellData>, style: Nullable<IStyleData>) => !!style?.n && cell?.custom?.impliedFormat === style.n.pattern;
+
+/** A patch of the user empties a cell: the format that is not stored goes, too. */
+export function leaveImplied(patch: ICellData, old: Nullable<ICellData>, styles: Styles): void {
+	const empties = 'v' in patch && (patch.v ?? '') === '' && !patch.f && !patch.si && !patch.p;
+	if (!empties || patch.s === null || !isImplied(old, styles.getStyleByCell(old))) return;
+	patch.custom = null;
+	const style = typeof patch.s === 'string' ? styles.get(patch.s) : patch.s;
+	patch.s = { ...style, n: null };
+}
 
 /** The same as a patch of an existing cell: removed properties are null. style: that of the cell, unless it gets another one. */
 export function patchOfContent(content: string, style: Nullable<IStyleData>, old?: Nullable<ICellData>): ICellData {

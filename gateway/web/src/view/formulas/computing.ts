@@ -10,6 +10,7 @@ import { deadlineMs, mostStopped } from '../../formulas/limits';
 import type { CellMessage, FormulaMessage, FromWorker, Result, ToWorker } from '../../formulas/messages';
 import { isOfRows, movePlace } from '../../v2/lines';
 import type { Place, StructureEdit } from '../../v2/messages';
+import { leaveImplied } from '../cells/cell';
 import { cellsOfMutation } from '../cells/changes';
 import { forCells } from '../cells/reading';
 import type { GridExtent } from '../extent';
@@ -120,7 +121,11 @@ export class Computing {
 	private onExecuting(id: string, params: { cellValue?: Matrix }, options?: IExecutionOptions): void {
 		if (id !== setValues || options?.applyFormulaCalculationResult) return;
 		const { sheet, book } = this.parts;
-		forCells(params.cellValue ?? {}, (row, col, patch) => patch && leaveDerived(patch, sheet.getCellRaw(row, col), book.getStyles()));
+		forCells(params.cellValue ?? {}, (row, col, patch) => {
+			if (!patch) return;
+			leaveDerived(patch, sheet.getCellRaw(row, col), book.getStyles());
+			leaveImplied(patch, sheet.getCellRaw(row, col), book.getStyles());
+		});
 	}
 
 	private onExecuted(id: string, params: Record<string, unknown>, options?: IExecutionOptions): void {
