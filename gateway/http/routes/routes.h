@@ -13,8 +13,9 @@ extern const ConnHandler router_handler;
  * ---- arguments ----
  * Checked before the token is verified. They set sheet_id and number. False: answered with 400.
  */
-extern bool check_fid(Request *request);		/* {fid} */
-extern bool check_delete_sheet(Request *request); /* {fid, purge}; purge is optional */
+extern bool check_fid(Request *request); /* {fid} */
+/* {fid, purge}; purge is optional */
+extern bool check_delete_sheet(Request *request);
 extern bool check_commit(Request *request);		/* {fid, label}; label is optional */
 extern bool check_fid_cid(Request *request);	/* {fid, cid} */
 extern bool check_fid_lid(Request *request);	/* {fid, lid} */
