@@ -12,7 +12,11 @@ const membersKey = 'pg_sheet.gateways';
 
 /** A refusal, with its number, or no answer (msg null). The texts have its code (`error.CODE`). */
 export class ApiError extends Error {
-	constructor(readonly msg: number | null, readonly code = msg === null ? 'unreachable' : String(msg), detail = '') {
+	constructor(
+		readonly msg: number | null,
+		readonly code = msg === null ? 'unreachable' : String(msg),
+		detail = '',
+	) {
 		super(`${code} ${detail}`);
 	}
 }
@@ -46,7 +50,12 @@ const refusals = new Map<number, number>([
 const cookiePaths = new Set(['/login', '/register', '/v2/account/password', '/v2/account/revoke']);
 
 async function request(base: string, path: string, init: RequestInit, timeout = timeoutMs): Promise<unknown> {
-	const response = await fetch(base + path, { credentials: cookiePaths.has(path) ? 'same-origin' : 'omit', ...init, signal: AbortSignal.timeout(timeout), cache: 'no-store' });
+	const response = await fetch(base + path, {
+		credentials: cookiePaths.has(path) ? 'same-origin' : 'omit',
+		...init,
+		signal: AbortSignal.timeout(timeout),
+		cache: 'no-store',
+	});
 	// v1's routes answer a refusal with 200, v2's with HTTP status codes.
 	if (response.status === 204) return null;
 	if (response.ok) return (await response.json()) as unknown;
@@ -289,7 +298,10 @@ function reachable(address: string): string {
 
 /** The routes of a sheet, sent to its gateway. */
 export class SheetApi {
-	constructor(private readonly session: Session, readonly fid: number) {}
+	constructor(
+		private readonly session: Session,
+		readonly fid: number,
+	) {}
 
 	private async call(path: string, body: object, again: boolean): Promise<unknown> {
 		const { http } = await findSheet(this.session.token, this.fid);

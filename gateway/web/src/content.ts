@@ -46,7 +46,10 @@ const longestTime = 10000 / 24;
 
 /** The digits that count: 3 of -0.0120e5. */
 function significantDigits(text: string): number {
-	return text.replace(/[eE].*$/, '').replace(/[^0-9]/g, '').replace(/^0+/, '').length;
+	return text
+		.replace(/[eE].*$/, '')
+		.replace(/[^0-9]/g, '')
+		.replace(/^0+/, '').length;
 }
 
 /** Whether the text is a number that a double keeps. Fifteen digits always are; more, if the double is written in this way. */

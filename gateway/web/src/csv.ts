@@ -54,7 +54,8 @@ export function uploadCsv(session: Session, file: { name: string }, content: Pro
 		sending.onload = () => {
 			const answer = sending.response as { id?: unknown; code?: unknown; line?: unknown; column?: unknown } | null;
 			if (sending.status === 200 && typeof answer?.id === 'number') resolve(answer.id);
-			else if (typeof answer?.code === 'string') reject(new CsvError(tOr(`csv.error.${answer.code}`, 'error.other', { code: answer.code, line: String(answer.line), column: String(answer.column) })));
+			else if (typeof answer?.code === 'string')
+				reject(new CsvError(tOr(`csv.error.${answer.code}`, 'error.other', { code: answer.code, line: String(answer.line), column: String(answer.column) })));
 			else reject(refusal(sending.status));
 		};
 		sending.onerror = () => reject(new CsvError(t('csv.broken')));

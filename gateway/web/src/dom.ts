@@ -71,10 +71,14 @@ export function confirmDialog(title: string, text: string, yes: string, danger =
 				'footer',
 				{},
 				button(t('cancel'), () => close()),
-				button(yes, () => {
-					answer = true;
-					close();
-				}, { class: danger ? 'danger' : 'primary' }),
+				button(
+					yes,
+					() => {
+						answer = true;
+						close();
+					},
+					{ class: danger ? 'danger' : 'primary' },
+				),
 			),
 		);
 		dialog.addEventListener('close', () => resolve(answer));

@@ -91,7 +91,10 @@ function holdPage(page: number): () => void {
 /** Runs something with the page's lock, unless the page is open. */
 async function withPage(page: number, run: () => Promise<void>): Promise<void> {
 	const name = lockName(page);
-	if (navigator.locks) await navigator.locks.request(name, { ifAvailable: true }, async (lock) => { if (lock) await run(); });
+	if (navigator.locks)
+		await navigator.locks.request(name, { ifAvailable: true }, async (lock) => {
+			if (lock) await run();
+		});
 	else if (Date.now() - Number(localStorage.getItem(name) ?? 0) > heartbeatMs) await run();
 }
 
@@ -132,7 +135,9 @@ export class PageOutbox implements Outbox {
 
 	private write(operations: readonly Operation[]): void {
 		const none = { client: 0, acked: 0, at: 0 };
-		this.store(operations.map(({ n, base, edits, seen }) => ({ ...this.named(n), ...(this.clients.get(n) ?? none), base, edits, ...(seen !== undefined && { seen }) })));
+		this.store(
+			operations.map(({ n, base, edits, seen }) => ({ ...this.named(n), ...(this.clients.get(n) ?? none), base, edits, ...(seen !== undefined && { seen }) })),
+		);
 	}
 
 	private named(n: number): Pick<Row, 'page' | 'n' | 'uid' | 'sheet'> {
@@ -283,7 +288,11 @@ async function drain(session: Session, rows: Row[]): Promise<Row[]> {
 					return false;
 				},
 			});
-			sender.restore([...left.values()].map((row) => ({ ...row, lost: false })), bases.length > 0 ? Math.min(...bases) : 0, Math.max(...rows.map(({ acked }) => acked)));
+			sender.restore(
+				[...left.values()].map((row) => ({ ...row, lost: false })),
+				bases.length > 0 ? Math.min(...bases) : 0,
+				Math.max(...rows.map(({ acked }) => acked)),
+			);
 			setTimeout(resolve, drainMs);
 			sender.connect();
 		});
@@ -293,4 +302,7 @@ async function drain(session: Session, rows: Row[]): Promise<Row[]> {
 }
 
 /** For refused edits of a closed page. */
-export const keepRow = (row: Row): Keep => (edits) => void (edits.length > 0 ? put({ ...row, edits: [...edits] }) : erase(row.page, row.n)).catch(() => {});
+export const keepRow =
+	(row: Row): Keep =>
+	(edits) =>
+		void (edits.length > 0 ? put({ ...row, edits: [...edits] }) : erase(row.page, row.n)).catch(() => {});

@@ -15,7 +15,10 @@ export async function asCsv(file: Blob, comma: boolean): Promise<Blob> {
 	const found = separatorOf(new TextDecoder(encoding).decode(head, { stream: !isWhole }), isWhole);
 	if (encoding === 'utf-8' && found.separator === ',' && found.skip === 0) return file;
 	const converter = new Separated(found.separator, found.skip, comma && found.separator === ';');
-	const commas = new TransformStream<string, string>({ transform: (text, out) => out.enqueue(converter.add(text)), flush: (out) => out.enqueue(converter.end()) });
+	const commas = new TransformStream<string, string>({
+		transform: (text, out) => out.enqueue(converter.add(text)),
+		flush: (out) => out.enqueue(converter.end()),
+	});
 	const texts = file.stream().pipeThrough(new TextDecoderStream(encoding, { fatal: true }) as unknown as ReadableWritablePair<string, Uint8Array>);
 	return new Response(texts.pipeThrough(commas).pipeThrough(new TextEncoderStream())).blob();
 }
@@ -65,7 +68,11 @@ export class Separated {
 	private field: string | null = '';
 	private inQuotes = false;
 
-	constructor(private readonly separator: string, private skip: number, private readonly comma: boolean) {}
+	constructor(
+		private readonly separator: string,
+		private skip: number,
+		private readonly comma: boolean,
+	) {}
 
 	add(text: string): string {
 		let out = '';

@@ -39,7 +39,9 @@ function ordered(value: unknown): unknown {
 /** What of a style differs from the default; null if nothing does. */
 export function plainStyle(style: unknown): Style {
 	if (!isObject(style)) return null;
-	const entries = Object.entries(ordered(style) as Fields).filter(([name, value]) => !(Object.hasOwn(defaults, name) && defaults[name]!.includes(JSON.stringify(value))));
+	const entries = Object.entries(ordered(style) as Fields).filter(
+		([name, value]) => !(Object.hasOwn(defaults, name) && defaults[name]!.includes(JSON.stringify(value))),
+	);
 	return entries.length === 0 ? null : Object.fromEntries(entries);
 }
 
@@ -52,18 +54,22 @@ type Check = (value: unknown) => boolean;
 const isText: Check = (value) => typeof value === 'string';
 const isNumber: Check = (value) => typeof value === 'number';
 /** Objects whose fields, as far as they are known, have values that fit. */
-const objectOf = (fields: Record<string, Check>): Check => (value) =>
-	isObject(value) && Object.entries(fields).every(([name, fits]) => !Object.hasOwn(value, name) || value[name] === null || fits(value[name]));
+const objectOf =
+	(fields: Record<string, Check>): Check =>
+	(value) =>
+		isObject(value) && Object.entries(fields).every(([name, fits]) => !Object.hasOwn(value, name) || value[name] === null || fits(value[name]));
 
 const colour = objectOf({ rgb: isText, th: isNumber });
 const line = objectOf({ s: isNumber, c: isNumber, cl: colour, t: isNumber });
 const borders = Object.fromEntries(['t', 'r', 'b', 'l', 'tl_br', 'tl_bc', 'tl_mr', 'bl_tr', 'ml_tr', 'bc_tr'].map((side) => [side, line]));
 const padding = objectOf({ t: isNumber, r: isNumber, b: isNumber, l: isNumber });
-const fields = new Map<string, Check>(Object.entries({
-	...{ ff: isText, fs: isNumber, it: isNumber, bl: isNumber, va: isNumber, ht: isNumber, vt: isNumber, tb: isNumber, td: isNumber },
-	...{ ul: line, bbl: line, st: line, ol: line, cl: colour, bg: colour, bd: objectOf(borders), pd: padding },
-	...{ tr: objectOf({ a: isNumber, v: isNumber }), n: objectOf({ pattern: isText }) },
-}));
+const fields = new Map<string, Check>(
+	Object.entries({
+		...{ ff: isText, fs: isNumber, it: isNumber, bl: isNumber, va: isNumber, ht: isNumber, vt: isNumber, tb: isNumber, td: isNumber },
+		...{ ul: line, bbl: line, st: line, ol: line, cl: colour, bg: colour, bd: objectOf(borders), pd: padding },
+		...{ tr: objectOf({ a: isNumber, v: isNumber }), n: objectOf({ pattern: isText }) },
+	}),
+);
 
 /** The fields of a style that the grid knows, as far as their values are of the right type. */
 export function knownStyle(style: unknown): Style {

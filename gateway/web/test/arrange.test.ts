@@ -8,7 +8,14 @@ import type { PropertyEdit } from '../src/v2/messages';
 import { PropertySet } from '../src/v2/properties';
 
 const rows = (first: number, last: number, key: string, value: unknown): PropertyEdit => ({ ...wholeSheet, row: first, toRow: last, key, value });
-const cells = (row: number, col: number, toRow: number, toCol: number, value: unknown = true): PropertyEdit => ({ row, col, toRow, toCol, key: 'merge', value });
+const cells = (row: number, col: number, toRow: number, toCol: number, value: unknown = true): PropertyEdit => ({
+	row,
+	col,
+	toRow,
+	toCol,
+	key: 'merge',
+	value,
+});
 function setOf(...properties: PropertyEdit[]): PropertySet {
 	const set = new PropertySet();
 	properties.forEach((property) => set.put(property));
@@ -18,7 +25,12 @@ const heights = (set: PropertySet, count = 20) => Array.from({ length: count }, 
 
 describe('what counts', () => {
 	test('a height of all rows of a sheet of any size costs as much as a few', () => {
-		const set = setOf({ ...wholeSheet, key: 'height', value: 50 }, rows(3, 16_000_000, 'height', 40), rows(9, 10, 'height', 30), rows(16_000_009, 16_000_009, 'hidden', true));
+		const set = setOf(
+			{ ...wholeSheet, key: 'height', value: 50 },
+			rows(3, 16_000_000, 'height', 40),
+			rows(9, 10, 'height', 30),
+			rows(16_000_009, 16_000_009, 'hidden', true),
+		);
 		const found = sizes(set, true, 16_777_216);
 		expect([found.get(10), found.get(4), commonHeight(set, 16_777_216), commonHeight(set, 1000)]).toEqual([30, 40, 50, undefined]);
 		expect(found.size).toBeLessThan(300_000);
@@ -26,7 +38,11 @@ describe('what counts', () => {
 	});
 
 	test('the smaller range, and of equal ones the later', () => {
-		const set = setOf(rows(0, 9, 'height', 10), rows(2, 4, 'height', 20), rows(4, 6, 'height', 30), rows(3, 3, 'height', 40), { ...wholeSheet, key: 'height', value: 5 });
+		const set = setOf(rows(0, 9, 'height', 10), rows(2, 4, 'height', 20), rows(4, 6, 'height', 30), rows(3, 3, 'height', 40), {
+			...wholeSheet,
+			key: 'height',
+			value: 5,
+		});
 		expect(heights(set, 12)).toEqual([10, 10, 20, 40, 30, 30, 30, 10, 10, 10, 5, 5]);
 	});
 
@@ -37,7 +53,14 @@ describe('what counts', () => {
 	});
 
 	test('nothing that is no size, no freeze and no merge', () => {
-		const set = setOf(rows(0, 0, 'height', 'tall'), rows(1, 1, 'height', -3), rows(2, 2, 'height', 1e9), { ...wholeSheet, key: 'freeze', value: { rows: 'x', cols: 2 } }, cells(1, 1, 1, 1), cells(2, 2, 3, 3, 'yes'));
+		const set = setOf(
+			rows(0, 0, 'height', 'tall'),
+			rows(1, 1, 'height', -3),
+			rows(2, 2, 'height', 1e9),
+			{ ...wholeSheet, key: 'freeze', value: { rows: 'x', cols: 2 } },
+			cells(1, 1, 1, 1),
+			cells(2, 2, 3, 3, 'yes'),
+		);
 		expect(heights(set, 3)).toEqual([0, 0, 2000]);
 		expect(freezeOf(set)).toEqual({ rows: 0, cols: 2 });
 		expect(mergesOf(set)).toEqual([]);
@@ -45,12 +68,25 @@ describe('what counts', () => {
 
 	test('of merges that begin in one cell and are equally large the one with more rows, whichever came first', () => {
 		const [wide, square, high] = [cells(2, 2, 2, 5), cells(2, 2, 3, 3), cells(2, 2, 5, 2)];
-		for (const merges of [[wide, square, high], [high, square, wide], [square, high, wide]]) expect(mergesOf(setOf(...merges)).map(({ toRow }) => toRow)).toEqual([5]);
+		for (const merges of [
+			[wide, square, high],
+			[high, square, wide],
+			[square, high, wide],
+		])
+			expect(mergesOf(setOf(...merges)).map(({ toRow }) => toRow)).toEqual([5]);
 	});
 
 	test('of overlapping merges the smaller, and those that overlap only a merge that does not count', () => {
 		const set = setOf(cells(0, 0, 3, 3), cells(3, 3, 4, 4), cells(0, 0, 0, 1), cells(9, 9, 9, 10));
-		expect(mergesOf(set).map(({ row, col }) => [row, col]).sort()).toEqual([[0, 0], [3, 3], [9, 9]]);
+		expect(
+			mergesOf(set)
+				.map(({ row, col }) => [row, col])
+				.sort(),
+		).toEqual([
+			[0, 0],
+			[3, 3],
+			[9, 9],
+		]);
 	});
 
 	test('ten thousand merges of one cell, and as many that do not overlap; none is larger than the database permits', () => {
@@ -77,7 +113,14 @@ describe('a change by the user', () => {
 		const after = before.copy();
 		setLines(after, 'height', true, 3, 6, 50);
 		expect(heights(after, 10)).toEqual([1, 1, 3, 50, 50, 50, 50, 4, 1, 1]);
-		expect(after.since(before).map(({ row, toRow, value }) => [row, toRow, value])).toEqual([[4, 4, null], [2, 3, null], [6, 7, null], [7, 7, 4], [2, 2, 3], [3, 6, 50]]);
+		expect(after.since(before).map(({ row, toRow, value }) => [row, toRow, value])).toEqual([
+			[4, 4, null],
+			[2, 3, null],
+			[6, 7, null],
+			[7, 7, 4],
+			[2, 2, 3],
+			[3, 6, 50],
+		]);
 	});
 
 	test('that changes nothing is no edit', () => {

@@ -82,17 +82,31 @@ class Page {
 	constructor(make: () => TestWorker = () => new TestWorker()) {
 		this.univer.registerPlugin(UniverFormulaEnginePlugin, { notExecuteFormula: true });
 		this.univer.registerPlugin(UniverSheetsPlugin, { notExecuteFormula: true });
-		this.book = this.univer.createUnit<Partial<IWorkbookData>, Workbook>(UniverInstanceType.UNIVER_SHEET, { id: 'page', sheetOrder: ['page'], sheets: { page: { id: 'page', name: 'Page', rowCount: 60, columnCount: 20 } } });
+		this.book = this.univer.createUnit<Partial<IWorkbookData>, Workbook>(UniverInstanceType.UNIVER_SHEET, {
+			id: 'page',
+			sheetOrder: ['page'],
+			sheets: { page: { id: 'page', name: 'Page', rowCount: 60, columnCount: 20 } },
+		});
 		const injector = this.univer.__getInjector();
 		this.commands = injector.get(ICommandService);
 		const formulas = injector.get(FormulaDataModel);
 		this.commands.onCommandExecuted(({ id, params }) => {
-			if (id === 'formula.mutation.set-array-formula-data') this.arrays = structuredClone((params as { arrayFormulaCellData: never }).arrayFormulaCellData['page']['page']);
+			if (id === 'formula.mutation.set-array-formula-data')
+				this.arrays = structuredClone((params as { arrayFormulaCellData: never }).arrayFormulaCellData['page']['page']);
 		});
 		const { book, commands } = this;
 		const sheet = book.getSheetBySheetId('page')!;
 		const extent = { growTo() {} } as never;
-		this.contents = new Contents({ book, sheet, commands, formulas, extent, heights: { changed() {} } as never, onShown() {}, onFilled: (cells) => this.computing.note(cells) });
+		this.contents = new Contents({
+			book,
+			sheet,
+			commands,
+			formulas,
+			extent,
+			heights: { changed() {} } as never,
+			onShown() {},
+			onFilled: (cells) => this.computing.note(cells),
+		});
 		this.computing = new Computing({
 			...{ book, sheet, commands, model: formulas, extent, off: false, seq: () => this.seq },
 			contentAt: (row, col) => this.contents.contentAt(row, col),
@@ -100,7 +114,12 @@ class Page {
 				this.workers.push(make());
 				return this.workers.at(-1)!;
 			},
-			events: { onStopped: ({ row, col }) => this.events.push(`stopped ${row},${col}`), onSlow: () => this.events.push('slow'), onComputed: () => this.computed++, onOff: () => this.events.push('off') },
+			events: {
+				onStopped: ({ row, col }) => this.events.push(`stopped ${row},${col}`),
+				onSlow: () => this.events.push('slow'),
+				onComputed: () => this.computed++,
+				onOff: () => this.events.push('off'),
+			},
 		});
 	}
 
@@ -187,7 +206,18 @@ test('random edits and moves, of which the worker hears later, end with the valu
 	const random = randomOf(Number(process.env.PG_SHEET_SEED ?? 20260101));
 	const pick = <T>(list: readonly T[]): T => list[random(list.length)]!;
 	const name = () => `${pick(['A', 'B', 'C', 'D', 'E'])}${1 + random(8)}`;
-	const content = () => pick([() => `${random(9)}`, () => '', () => 'text', () => `=${name()}+${name()}`, () => `=SUM(${name()}:${name()})`, () => `=SEQUENCE(${1 + random(3)})`, () => '=COUNTA(A:B)', () => '=RAND()', () => '=SUBTOTAL(109,A1:A9)'])();
+	const content = () =>
+		pick([
+			() => `${random(9)}`,
+			() => '',
+			() => 'text',
+			() => `=${name()}+${name()}`,
+			() => `=SUM(${name()}:${name()})`,
+			() => `=SEQUENCE(${1 + random(3)})`,
+			() => '=COUNTA(A:B)',
+			() => '=RAND()',
+			() => '=SUBTOTAL(109,A1:A9)',
+		])();
 	for (let round = 0; round < (process.env.LONG ? 200 : 10); round++) {
 		open();
 		for (let i = 0; i < 40; i++) {
@@ -222,11 +252,19 @@ describe('a format that follows from a result', () => {
 		page.write({ A1: '5', A2: '2024-05-06' });
 		// As Univer does for the user: a number, a deletion.
 		const patch = { f: null, si: null, p: null };
-		page.commands.syncExecuteCommand('sheet.mutation.set-range-values', { ...ids, cellValue: { 2: { 0: { ...patch, v: 6, s: { bl: 1 } } }, 3: { 0: { ...patch, v: null, custom: null } } } });
+		page.commands.syncExecuteCommand('sheet.mutation.set-range-values', {
+			...ids,
+			cellValue: { 2: { 0: { ...patch, v: 6, s: { bl: 1 } } }, 3: { 0: { ...patch, v: null, custom: null } } },
+		});
 		await page.settled();
 		expect(['A1', 'A2', 'A3', 'A4'].map((name) => page.format(name))).toEqual([undefined, 'yyyy-mm-dd', undefined, undefined]);
 		const stored = [0, 1, 2, 3].map((row) => page.contents.read(row, 0));
-		expect(stored).toEqual([{ content: '5', style: null }, { content: '2024-05-06', style: { n: { pattern: 'yyyy-mm-dd' } } }, { content: '6', style: { bl: 1 } }, { content: '', style: null }]);
+		expect(stored).toEqual([
+			{ content: '5', style: null },
+			{ content: '2024-05-06', style: { n: { pattern: 'yyyy-mm-dd' } } },
+			{ content: '6', style: { bl: 1 } },
+			{ content: '', style: null },
+		]);
 		page.write({ A2: '=A1', A4: '=TODAY()' });
 		await page.settled();
 		expect([page.format('A2'), page.format('A4'), ...page.of('A2')]).toEqual([undefined, 'yyyy-mm-dd', 5]);
@@ -235,7 +273,10 @@ describe('a format that follows from a result', () => {
 	test('gives way to one of the user, of whom nothing else is lost', async () => {
 		open().write({ A1: '=TODAY()', A2: '=TODAY()', B1: '1' });
 		await page.settled();
-		page.contents.apply([{ row: 0, col: 0, style: { n: { pattern: '0.00' } } as never }, { row: 1, col: 0, style: { bl: 1 } as never }]);
+		page.contents.apply([
+			{ row: 0, col: 0, style: { n: { pattern: '0.00' } } as never },
+			{ row: 1, col: 0, style: { bl: 1 } as never },
+		]);
 		page.write({ B1: '2', B2: '=B1' });
 		await page.settled();
 		page.write({ A1: '=TODAY()+B1' });
@@ -248,9 +289,23 @@ describe('a format that follows from a result', () => {
 		open();
 		const style = { n: { pattern: 'yyyy-mm-dd' } };
 		const wide = { row: 0, col: 0, toRow: 9, toCol: 9 };
-		page.contents.fill(wide, [{ row: 0, col: 0, content: '2024-02-02', style: null }, { row: 1, col: 0, content: '2024-02-02', style: style as never }], () => false);
+		page.contents.fill(
+			wide,
+			[
+				{ row: 0, col: 0, content: '2024-02-02', style: null },
+				{ row: 1, col: 0, content: '2024-02-02', style: style as never },
+			],
+			() => false,
+		);
 		page.write({ A3: '2024-02-02' });
-		for (const [content, format] of [['5', undefined], ['2024-02-02', 'yyyy-mm-dd'], ['10:30:00', 'hh:mm:ss'], ['0.5', undefined], ['2024-02-02 10:30:00', 'yyyy-mm-dd hh:mm:ss'], ['text', undefined]] as const) {
+		for (const [content, format] of [
+			['5', undefined],
+			['2024-02-02', 'yyyy-mm-dd'],
+			['10:30:00', 'hh:mm:ss'],
+			['0.5', undefined],
+			['2024-02-02 10:30:00', 'yyyy-mm-dd hh:mm:ss'],
+			['text', undefined],
+		] as const) {
 			page.write({ A1: content, A3: content });
 			expect([page.contents.contentAt(0, 0), page.format('A1'), page.contents.contentAt(2, 0), page.format('A3')]).toEqual([content, format, content, format]);
 		}
@@ -258,7 +313,10 @@ describe('a format that follows from a result', () => {
 		expect([page.contents.contentAt(1, 0), page.format('A2')]).toEqual(['1900-01-05', 'yyyy-mm-dd']);
 		// As Univer does for the user: a deletion.
 		page.write({ A1: '2024-02-02' });
-		page.commands.syncExecuteCommand('sheet.mutation.set-range-values', { ...ids, cellValue: { 0: { 0: { v: null, f: null, si: null, p: null, custom: null } } } });
+		page.commands.syncExecuteCommand('sheet.mutation.set-range-values', {
+			...ids,
+			cellValue: { 0: { 0: { v: null, f: null, si: null, p: null, custom: null } } },
+		});
 		expect(page.contents.read(0, 0)).toEqual({ content: '', style: null });
 		page.write({ A1: '5' });
 		expect(page.contents.read(0, 0)).toEqual({ content: '5', style: null });
@@ -308,7 +366,10 @@ test('a worker that does not load is started again after a while, twice', async 
 	try {
 		open(() => new Mute()).write({ A1: '=B1', B1: '2' });
 		await vi.advanceTimersByTimeAsync(100);
-		for (const [workers, pause] of [[1, 5000], [2, 10000]] as const) {
+		for (const [workers, pause] of [
+			[1, 5000],
+			[2, 10000],
+		] as const) {
 			expect(page.workers.length).toBe(workers);
 			page.worker.onerror!({} as never);
 			// Formulas that are written in the pause do not end it.
@@ -354,7 +415,10 @@ test('the array of a formula that is stopped goes', async () => {
 test('cells that are read anew replace formulas and their arrays', async () => {
 	open().write({ A1: '=SEQUENCE(2)', B1: '=A1+1', C1: '=B1' });
 	await page.settled();
-	const cells = [{ row: 0, col: 0, content: '5' }, { row: 0, col: 2, content: '=A1' }].map((cell) => ({ ...cell, style: null }));
+	const cells = [
+		{ row: 0, col: 0, content: '5' },
+		{ row: 0, col: 2, content: '=A1' },
+	].map((cell) => ({ ...cell, style: null }));
 	page.contents.fill({ row: 0, col: 0, toRow: 9, toCol: 9 }, cells, () => false);
 	await page.settled();
 	expect([...page.of('A1', 'B1', 'C1'), ...page.filled('A2')]).toEqual([5, null, 5, null]);

@@ -61,7 +61,8 @@ class Server {
 		if (!connection.opened) {
 			connection.opened = true;
 			connection.onopen?.();
-		} else if (connection.down.length > 0 && (connection.up.length === 0 || this.random(2) === 0)) connection.onmessage?.({ data: JSON.stringify(connection.down.shift()) });
+		} else if (connection.down.length > 0 && (connection.up.length === 0 || this.random(2) === 0))
+			connection.onmessage?.({ data: JSON.stringify(connection.down.shift()) });
 		else if (connection.up.length > 0) this.receive(connection, connection.up.shift()!);
 		else this.tell(connection, false);
 	}
@@ -87,14 +88,24 @@ class Server {
 		const resumed = since > 0 && this.random(5) > 0;
 		Object.assign(connection, { client, joined: true, told: resumed ? since : this.seq, floor: resumed || since === 0 ? 0 : this.seq });
 		connection.down.push({
-			...{ t: 'hello', v: 2, session: this.connections.indexOf(connection) + 1, uid: connection.uid, name: 's', role: 'editor', seq: connection.told, epoch: 1 },
+			...{
+				t: 'hello',
+				v: 2,
+				session: this.connections.indexOf(connection) + 1,
+				uid: connection.uid,
+				name: 's',
+				role: 'editor',
+				seq: connection.told,
+				epoch: 1,
+			},
 			...{ rows: this.table.rows.length, cols: this.table.cols.length, landed: this.landed.get(client) ?? 0, resumed, retention: 604800, lease: 30 },
 			...{ maxEdits: 16384, maxBytes: 1048576, peers: [], locks: [] },
 		});
 		// The database sorts them.
 		const properties = this.table.propertyList().map(editToTuple).sort();
 		const part = this.random(properties.length + 1);
-		if (!resumed && part > 0) connection.down.push({ t: 'properties', seq: connection.told, more: part < properties.length, properties: properties.slice(0, part) });
+		if (!resumed && part > 0)
+			connection.down.push({ t: 'properties', seq: connection.told, more: part < properties.length, properties: properties.slice(0, part) });
 		if (!resumed && part < properties.length) connection.down.push({ t: 'properties', seq: connection.told, more: false, properties: properties.slice(part) });
 		this.tell(connection, true);
 	}
@@ -140,7 +151,12 @@ class Server {
 	}
 
 	private late(edits: Edit[], base: number): Edit[] {
-		return base === 0 ? edits : transform(edits, this.since(base).flatMap((commit) => commit.edits.filter(isStructure)));
+		return base === 0
+			? edits
+			: transform(
+					edits,
+					this.since(base).flatMap((commit) => commit.edits.filter(isStructure)),
+				);
 	}
 
 	/** Whether others have written since a cell that the edits write or delete or, with structure edits, any formula. */
@@ -188,7 +204,9 @@ class Server {
 async function converge(seed: number, steps: number): Promise<{ server: Server; people: Person[] }> {
 	const random = randomOf(seed);
 	const server = new Server(random);
-	const people = ['a', 'b', 'c', 'd'].map((name, i) => new Person({ name, uid: i + 1, sheet: 7, url: 'ws://server', token: '', open: () => server.open(i + 1), random }));
+	const people = ['a', 'b', 'c', 'd'].map(
+		(name, i) => new Person({ name, uid: i + 1, sheet: 7, url: 'ws://server', token: '', open: () => server.open(i + 1), random }),
+	);
 	for (let step = 0; step < steps; step++) {
 		const connection = server.connections[random(server.connections.length)];
 		const what = random(100);
@@ -200,7 +218,8 @@ async function converge(seed: number, steps: number): Promise<{ server: Server; 
 	for (let round = 0; round < 400; round++) {
 		await vi.advanceTimersByTimeAsync(1000);
 		for (let i = 0; i < 200; i++) server.connections.forEach((connection) => server.deliver(connection));
-		if (people.every((person) => person.isQuiet) && server.connections.every(({ up, down, told }) => up.length + down.length === 0 && told === server.seq)) break;
+		if (people.every((person) => person.isQuiet) && server.connections.every(({ up, down, told }) => up.length + down.length === 0 && told === server.seq))
+			break;
 	}
 	await Promise.all(people.map(({ session }) => session.stop()));
 	return { server, people };
@@ -213,20 +232,24 @@ const isMove = ([first, second]: Edit[]): boolean =>
 	Boolean(first && second && isStructure(first) && isStructure(second) && first.kind.replace('insert', 'delete') === second.kind);
 
 describe('people who edit at random, over connections that break', () => {
-	test.each(Array.from({ length: process.env.LONG ? 25 : 8 }, (_, seed) => seed))('end with the sheet of the server: seed %i', async (seed) => {
-		vi.useFakeTimers();
-		const { server, people } = await converge(seed, 1500);
-		expect(people.map(({ isQuiet }) => isQuiet)).toEqual(people.map(() => true));
-		const shown = (grid: Shown) => ({ contents: grid.contents(), styles: grid.styles(), properties: grid.properties, merges: grid.merges });
-		const replayed = new Table(10, 8);
-		for (const { edits } of server.log) edits.forEach((edit) => replayed.apply(edit));
-		expect(shown(server.table)).toEqual(shown(replayed));
-		for (const { grid } of people) expect(shown(grid)).toEqual(shown(replayed));
-		const edits = server.log.map((commit) => commit.edits);
-		expect(edits.length).toBeGreaterThan(100);
-		expect(edits.flat().filter(isStructure).length).toBeGreaterThan(10);
-		expect(edits.flat().filter(isProperty).length).toBeGreaterThan(10);
-		expect(edits.filter(isMove).length).toBeGreaterThan(0);
-		vi.useRealTimers();
-	}, 60000);
+	test.each(Array.from({ length: process.env.LONG ? 25 : 8 }, (_, seed) => seed))(
+		'end with the sheet of the server: seed %i',
+		async (seed) => {
+			vi.useFakeTimers();
+			const { server, people } = await converge(seed, 1500);
+			expect(people.map(({ isQuiet }) => isQuiet)).toEqual(people.map(() => true));
+			const shown = (grid: Shown) => ({ contents: grid.contents(), styles: grid.styles(), properties: grid.properties, merges: grid.merges });
+			const replayed = new Table(10, 8);
+			for (const { edits } of server.log) edits.forEach((edit) => replayed.apply(edit));
+			expect(shown(server.table)).toEqual(shown(replayed));
+			for (const { grid } of people) expect(shown(grid)).toEqual(shown(replayed));
+			const edits = server.log.map((commit) => commit.edits);
+			expect(edits.length).toBeGreaterThan(100);
+			expect(edits.flat().filter(isStructure).length).toBeGreaterThan(10);
+			expect(edits.flat().filter(isProperty).length).toBeGreaterThan(10);
+			expect(edits.filter(isMove).length).toBeGreaterThan(0);
+			vi.useRealTimers();
+		},
+		60000,
+	);
 });

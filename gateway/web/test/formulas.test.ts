@@ -30,7 +30,13 @@ class Computed {
 
 	constructor() {
 		evaluator.changedAll();
-		const options = { stopped: this.stopped, careful: false, post: (message: FromWorker) => this.hear(message), pause: async () => this.paused(), failed: (error: unknown) => this.failures.push(error) };
+		const options = {
+			stopped: this.stopped,
+			careful: false,
+			post: (message: FromWorker) => this.hear(message),
+			pause: async () => this.paused(),
+			failed: (error: unknown) => this.failures.push(error),
+		};
 		this.calculation = new Calculation(evaluator, options);
 	}
 
@@ -78,7 +84,9 @@ async function values(contents: Record<string, string | number | boolean>, ...na
 
 describe('what formulas show', () => {
 	test('values, chains, ranges', async () => {
-		expect(await values({ A1: 1, A2: 2, A3: '=A1+A2', B1: '=SUM(A1:A3)', B2: '=B1*2', C1: '="x"&B2', C2: '=A9', C3: '=C2=0' }, 'A3', 'B1', 'B2', 'C1', 'C2', 'C3')).toEqual([3, 6, 12, 'x12', 0, 1]);
+		expect(
+			await values({ A1: 1, A2: 2, A3: '=A1+A2', B1: '=SUM(A1:A3)', B2: '=B1*2', C1: '="x"&B2', C2: '=A9', C3: '=C2=0' }, 'A3', 'B1', 'B2', 'C1', 'C2', 'C3'),
+		).toEqual([3, 6, 12, 'x12', 0, 1]);
 	});
 });
 
@@ -89,7 +97,28 @@ test('links show their text', async () => {
 
 describe('limits', () => {
 	test('references beyond the sheet are errors', async () => {
-		expect(await values({ A1: '=SUM(B5:B99999999)', A2: '=B16777217', A3: '=XFE1', A4: '=SUM(B1:XFE2)', A5: '=IFERROR(B16777217,7)', A6: '=B16777216', A7: '=INDIRECT("B99999999")', A8: '=OFFSET(B1,16777216,0)' }, 'A1', 'A2', 'A3', 'A4', 'A5', 'A6', 'A7', 'A8')).toEqual(['#REF!', '#REF!', '#REF!', '#REF!', 7, 0, '#REF!', '#REF!']);
+		expect(
+			await values(
+				{
+					A1: '=SUM(B5:B99999999)',
+					A2: '=B16777217',
+					A3: '=XFE1',
+					A4: '=SUM(B1:XFE2)',
+					A5: '=IFERROR(B16777217,7)',
+					A6: '=B16777216',
+					A7: '=INDIRECT("B99999999")',
+					A8: '=OFFSET(B1,16777216,0)',
+				},
+				'A1',
+				'A2',
+				'A3',
+				'A4',
+				'A5',
+				'A6',
+				'A7',
+				'A8',
+			),
+		).toEqual(['#REF!', '#REF!', '#REF!', '#REF!', 7, 0, '#REF!', '#REF!']);
 	});
 
 	test('ranges are read as far as something is in them', async () => {
@@ -97,7 +126,16 @@ describe('limits', () => {
 		const shown = await values(
 			{
 				...{ A1: 1, A2: 2, A3: 3, B1: 10, B2: 20, B3: 30, B5: 'x' },
-				...{ D1: '=SUM(A2:B16777216)', D2: '=SUM(A:A)', D3: '=SUM(1:3)-SUM(D1:E3)', D4: '=SUMPRODUCT(A:A*B1:B16777216)', D5: '=ROWS(A:A)', D6: '=COLUMNS(1:1)', D7: '=COUNTBLANK(A:A)', D8: '=SUMIFS(B:B,A:A,">1")' },
+				...{
+					D1: '=SUM(A2:B16777216)',
+					D2: '=SUM(A:A)',
+					D3: '=SUM(1:3)-SUM(D1:E3)',
+					D4: '=SUMPRODUCT(A:A*B1:B16777216)',
+					D5: '=ROWS(A:A)',
+					D6: '=COLUMNS(1:1)',
+					D7: '=COUNTBLANK(A:A)',
+					D8: '=SUMIFS(B:B,A:A,">1")',
+				},
 				...{ D9: '=INDEX(A:A,3)', E1: '=COUNTA(INDIRECT("A1:B1048576"))', E2: '=SUM(OFFSET(A1,0,0,1048576,2))' },
 			},
 			...names,
@@ -107,7 +145,14 @@ describe('limits', () => {
 
 	test('arrays and texts that are too large', async () => {
 		const contents = {
-			...{ A1: '=SUM(SEQUENCE(1E9))', A2: '=SEQUENCE(1E5,1E5)', A3: '=REPT("x",1E9)', A4: '=SUM(MAKEARRAY(1E6,1E6,LAMBDA(a,b,1)))', A5: '=SUM(MUNIT(1E6))', A6: '=SUM(RANDARRAY(1E5,1E5))' },
+			...{
+				A1: '=SUM(SEQUENCE(1E9))',
+				A2: '=SEQUENCE(1E5,1E5)',
+				A3: '=REPT("x",1E9)',
+				A4: '=SUM(MAKEARRAY(1E6,1E6,LAMBDA(a,b,1)))',
+				A5: '=SUM(MUNIT(1E6))',
+				A6: '=SUM(RANDARRAY(1E5,1E5))',
+			},
 			...{ A7: '=SEQUENCE(600000)', A8: '=REDUCE("ab",SEQUENCE(40),LAMBDA(a,b,a&a))', A9: '=ROWS(A1:XFD16777216)' },
 		};
 		const shown = await values(contents, ...Object.keys(contents));
@@ -194,7 +239,9 @@ describe('many formulas', () => {
 	test('with running totals', async () => {
 		const sheet = new Computed();
 		const m = 2000;
-		await sheet.write(rows(m, (row) => ({ [`A${row}`]: row / 8, [`B${row}`]: `=SUM(A$1:A${row})`, [`C${row}`]: `=MAX(A$1:A${row})+COUNT(A$1:A${row})+COUNTA(A$1:A${row})` })));
+		await sheet.write(
+			rows(m, (row) => ({ [`A${row}`]: row / 8, [`B${row}`]: `=SUM(A$1:A${row})`, [`C${row}`]: `=MAX(A$1:A${row})+COUNT(A$1:A${row})+COUNTA(A$1:A${row})` })),
+		);
 		expect(sheet.of('B1', 'B2', `B${m}`, `C${m}`)).toEqual([1 / 8, 3 / 8, (m * (m + 1)) / 16, m / 8 + 2 * m]);
 		await sheet.write({ A2: 'text', A3: null });
 		expect(sheet.of('B2', 'B3', `B${m}`, `C${m}`)).toEqual([1 / 8, 1 / 8, (m * (m + 1)) / 16 - 5 / 8, m / 8 + 2 * m - 3]);
@@ -220,7 +267,13 @@ test('what is computed is shown before the rest is, also while somebody types', 
 test('an error of the computation itself is reported', async () => {
 	const failures: unknown[] = [];
 	const broken = { changed() {}, changedAll() {}, evaluate: () => Promise.reject(new Error('broken')) } as unknown as Evaluator;
-	const calculation = new Calculation(broken, { stopped: new Set(), careful: false, post() {}, pause: async () => {}, failed: (error) => failures.push(error) });
+	const calculation = new Calculation(broken, {
+		stopped: new Set(),
+		careful: false,
+		post() {},
+		pause: async () => {},
+		failed: (error) => failures.push(error),
+	});
 	calculation.set(1, [], [[0, 0, '=1']]);
 	await vi.waitUntil(() => failures.length > 0, { interval: 1 });
 	expect(String(failures[0])).toContain('broken');
@@ -299,7 +352,8 @@ describe('pages with the same log show the same values', () => {
 			await fresh.write(Object.fromEntries(pages[0]!.contents));
 			const all = [...pages, fresh].map((page) => Object.fromEntries(names.concat('F1', 'F2', 'A7', 'A8', 'B7').map((name) => [name, page.of(name)[0]])));
 			const formulas = Object.fromEntries([...pages[0]!.contents].filter(([, value]) => String(value).startsWith('=')));
-			const shownOf = (page: Record<string, unknown>) => Object.fromEntries(Object.entries(page).filter(([name]) => !pages[0]!.contents.has(name) || name in formulas));
+			const shownOf = (page: Record<string, unknown>) =>
+				Object.fromEntries(Object.entries(page).filter(([name]) => !pages[0]!.contents.has(name) || name in formulas));
 			expect(shownOf(all[1]!), JSON.stringify(Object.fromEntries(pages[0]!.contents))).toEqual(shownOf(all[0]!));
 			expect(shownOf(all[2]!), JSON.stringify(Object.fromEntries(pages[0]!.contents))).toEqual(shownOf(all[0]!));
 			const shown = Object.values(all[0]!);

@@ -1,5 +1,16 @@
 // guard.test.ts - each change that a command of the user makes in the grid is given to the page, or reported as not saved.
-import { CommandService, CommandType, ConfigService, DesktopLogService, ICommandService, IConfigService, type IExecutionOptions, ILogService, Injector, IUndoRedoService } from '@univerjs/core';
+import {
+	CommandService,
+	CommandType,
+	ConfigService,
+	DesktopLogService,
+	ICommandService,
+	IConfigService,
+	type IExecutionOptions,
+	ILogService,
+	Injector,
+	IUndoRedoService,
+} from '@univerjs/core';
 import { SheetsSelectionsService } from '@univerjs/sheets';
 import { expect, test, vi } from 'vitest';
 import type { CellState } from '../src/sheet/mirror';
@@ -15,7 +26,11 @@ function open() {
 	const cells = new Map<number, string>();
 	const changed: string[] = [];
 	const unsaved: string[] = [];
-	const grid = { readOnly: false, fails: (_row: number) => false, onChanges: (changes: Change[]) => void changed.push(...changes.map(({ row, after }) => `${row}=${after.content}`)) };
+	const grid = {
+		readOnly: false,
+		fails: (_row: number) => false,
+		onChanges: (changes: Change[]) => void changed.push(...changes.map(({ row, after }) => `${row}=${after.content}`)),
+	};
 	const read = (row: number): CellState => {
 		if (grid.fails(row)) throw new Error('unreadable');
 		return { content: cells.get(row) ?? '', style: null };
@@ -29,16 +44,41 @@ function open() {
 	]);
 	const commands = injector.get(ICommandService);
 	const handler = (_: unknown, { cellValue }: { cellValue: Record<number, { 0: { v: string } }> }) => {
-		for (const [row, { 0: { v } }] of Object.entries(cellValue)) cells.set(Number(row), v);
+		for (const [
+			row,
+			{
+				0: { v },
+			},
+		] of Object.entries(cellValue))
+			cells.set(Number(row), v);
 		return true;
 	};
 	commands.registerCommand({ id: setValues, type: CommandType.MUTATION, handler: handler as never });
 	const nothing = () => {};
-	const events = { beforeChange: nothing, lacks: () => null, onBlocked: (kind: string) => unsaved.push(kind), onChanges: (changes: Change[]) => grid.onChanges(changes), onUnsaved: (edits: { row: number; content?: string }[]) => unsaved.push(...edits.map(({ row, content }) => `${row}=${content}`)) };
+	const events = {
+		beforeChange: nothing,
+		lacks: () => null,
+		onBlocked: (kind: string) => unsaved.push(kind),
+		onChanges: (changes: Change[]) => grid.onChanges(changes),
+		onUnsaved: (edits: { row: number; content?: string }[]) => unsaved.push(...edits.map(({ row, content }) => `${row}=${content}`)),
+	};
 	const typing = { allows: () => true, reported: nothing };
 	const pointers = { refuses: () => false };
-	new Guard({ injector, unitId: 'book', sheet: { getCellRaw: () => ({ f: '=1' }) }, contents: { read, stores() {} }, extent: {}, layout: { take: () => [] }, events, typing, pointers, readOnly: () => grid.readOnly, isFocused: () => true } as never);
-	const write = (row: number, v: string, options?: IExecutionOptions) => commands.syncExecuteCommand(setValues, { cellValue: { [row]: { 0: { v } } } }, options);
+	new Guard({
+		injector,
+		unitId: 'book',
+		sheet: { getCellRaw: () => ({ f: '=1' }) },
+		contents: { read, stores() {} },
+		extent: {},
+		layout: { take: () => [] },
+		events,
+		typing,
+		pointers,
+		readOnly: () => grid.readOnly,
+		isFocused: () => true,
+	} as never);
+	const write = (row: number, v: string, options?: IExecutionOptions) =>
+		commands.syncExecuteCommand(setValues, { cellValue: { [row]: { 0: { v } } } }, options);
 	return { commands, grid, write, changed, unsaved };
 }
 
@@ -77,7 +117,7 @@ test('what the page cannot take is reported as not saved, with its content', asy
 	expect([changed, unsaved]).toEqual([['2=later'], ['1=lost']]);
 });
 
-test('only the edits of others and the results of formulas are not the user\'s', async () => {
+test("only the edits of others and the results of formulas are not the user's", async () => {
 	const { write, changed } = open();
 	write(1, 'others', { fromCollab: true });
 	write(2, 'result', { onlyLocal: true, fromFormula: true, applyFormulaCalculationResult: true });

@@ -34,7 +34,10 @@ test('a burst is shown once at its beginning, and once per frame after that', as
 	expect(columns()).toEqual([[0, 1]]);
 	vi.advanceTimersByTime(10);
 	for (const run of frames.splice(0)) run();
-	expect(columns()).toEqual([[0, 1], [2, 3]]);
+	expect(columns()).toEqual([
+		[0, 1],
+		[2, 3],
+	]);
 	vi.advanceTimersByTime(17);
 	await message(4);
 	expect(columns()).toEqual([[0, 1], [2, 3], [4]]);

@@ -34,19 +34,30 @@ export async function open(cells: unknown[] = [], role = 'editor', options: Part
 	const undo = [false, false];
 	const frames: (() => void)[] = [];
 	const events = new Proxy({} as SessionEvents, {
-		get: (_, name: string) => (...values: unknown[]) => {
-			if (name === 'onSkipped' && (values[0] as Place[]).length > 0) log.push(`skipped ${(values[0] as Place[]).map(({ row, col }) => keyOf(row, col))}`);
-			if (name === 'onRefused') log.push(`refused ${values[1]}`);
-			if (name === 'onHindered') log.push(`hindered ${values[0]}`);
-			if (name === 'onUnshown') log.push(`unshown ${keyOf((values[0] as Place).row, (values[0] as Place).col)}`);
-			if (name === 'onUndoState') undo.splice(0, 2, ...(values as boolean[]));
-			if (name === 'onLost') log.push(`lost ${JSON.stringify(values)}`);
-			if (name === 'onTokenEnded' || name === 'onDenied') log.push(name);
-			if (name === 'onRole' && values[0] !== role) log.push(`role ${values[0]}`);
-		},
+		get:
+			(_, name: string) =>
+			(...values: unknown[]) => {
+				if (name === 'onSkipped' && (values[0] as Place[]).length > 0) log.push(`skipped ${(values[0] as Place[]).map(({ row, col }) => keyOf(row, col))}`);
+				if (name === 'onRefused') log.push(`refused ${values[1]}`);
+				if (name === 'onHindered') log.push(`hindered ${values[0]}`);
+				if (name === 'onUnshown') log.push(`unshown ${keyOf((values[0] as Place).row, (values[0] as Place).col)}`);
+				if (name === 'onUndoState') undo.splice(0, 2, ...(values as boolean[]));
+				if (name === 'onLost') log.push(`lost ${JSON.stringify(values)}`);
+				if (name === 'onTokenEnded' || name === 'onDenied') log.push(name);
+				if (name === 'onRole' && values[0] !== role) log.push(`role ${values[0]}`);
+			},
 	});
 	const session = new SheetSession(
-		{ sheet: 7, uid: 1, token: () => 't', locate: async () => 'ws://a', stopOf: () => null, open: () => (wires.push(new Wire()), wires.at(-1)!), schedule: (run) => frames.push(run), ...options },
+		{
+			sheet: 7,
+			uid: 1,
+			token: () => 't',
+			locate: async () => 'ws://a',
+			stopOf: () => null,
+			open: () => (wires.push(new Wire()), wires.at(-1)!),
+			schedule: (run) => frames.push(run),
+			...options,
+		},
 		events,
 	);
 	session.start();

@@ -56,7 +56,8 @@ export class TestGrid implements SessionGrid {
 }
 
 /** Properties as "row,col,toRow,toCol,key=value", in order. */
-export const listed = (properties: PropertyEdit[]): string[] => properties.map((property) => `${propertyName(property)}=${JSON.stringify(property.value)}`).sort();
+export const listed = (properties: PropertyEdit[]): string[] =>
+	properties.map((property) => `${propertyName(property)}=${JSON.stringify(property.value)}`).sort();
 
 /** Numbers from 0 to n - 1, the same for each seed. */
 export type Random = (n: number) => number;
@@ -137,7 +138,8 @@ export class Person {
 	private type(row: number, col: number, how: number): void {
 		this.session.flush();
 		const before = this.grid.read(row, col);
-		const after = how === 0 ? { content: '', style: before.style } : how === 1 ? { ...before, style: { bl: this.typed.length } } : { ...before, content: this.text() };
+		const after =
+			how === 0 ? { content: '', style: before.style } : how === 1 ? { ...before, style: { bl: this.typed.length } } : { ...before, content: this.text() };
 		this.grid.cells.set(keyOf(row, col), after);
 		this.session.changed([{ row, col, before, after }]);
 	}

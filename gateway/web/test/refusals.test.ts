@@ -5,7 +5,10 @@ import { english as en, chinese as zh } from './texts';
 
 const gateway = new URL('../../', import.meta.url);
 const files = ['http/', 'ws/'].flatMap((folder) => (readdirSync(new URL(folder, gateway), { recursive: true }) as string[]).map((file) => folder + file));
-const source = files.filter((file) => /\.[ch]$/.test(file)).map((file) => readFileSync(new URL(file, gateway), 'utf8') as string).join('\n');
+const source = files
+	.filter((file) => /\.[ch]$/.test(file))
+	.map((file) => readFileSync(new URL(file, gateway), 'utf8') as string)
+	.join('\n');
 const words = (pattern: RegExp, text = source) => [...new Set([...text.matchAll(pattern)].map((match) => match[1]!))].sort();
 
 /** Codes of HTTP for programs, which the page does not cause or which it takes for a number of `msg` (api.ts). */

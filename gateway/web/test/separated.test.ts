@@ -24,7 +24,8 @@ describe('separated', () => {
 			['', ','],
 			['only one\n', ','],
 			['a;b\n\n1;2\n', ';'],
-		] as const) expect([text, separatorOf(text).separator]).toEqual([text, separator]);
+		] as const)
+			expect([text, separatorOf(text).separator]).toEqual([text, separator]);
 		expect(separatorOf('sep=;\r\na\n')).toEqual({ separator: ';', skip: 7 });
 	});
 

@@ -8,7 +8,12 @@ const [allRows, allCols] = [wholeSheet.toRow, wholeSheet.toCol];
 const width = (col: number, value: unknown): PropertyEdit => ({ ...wholeSheet, col, toCol: col, key: 'width', value });
 
 describe('properties of an open sheet', () => {
-	const shown = ({ session }: Awaited<ReturnType<typeof open>>) => session.properties().list().map(({ row, col, key, value }) => `${row},${col} ${key}=${JSON.stringify(value)}`).sort();
+	const shown = ({ session }: Awaited<ReturnType<typeof open>>) =>
+		session
+			.properties()
+			.list()
+			.map(({ row, col, key, value }) => `${row},${col} ${key}=${JSON.stringify(value)}`)
+			.sort();
 
 	test('are shown once per frame; own ones at once, over those of others, until the sheet has them', async () => {
 		const sheet = await open();
@@ -34,7 +39,12 @@ describe('properties of an open sheet', () => {
 		const { session, wire } = await open();
 		const state = (content: string) => ({ content, style: null });
 		session.changed([{ row: 0, col: 1, before: state('x'), after: state('') }], [{ row: 0, col: 0, toRow: 0, toCol: 1, key: 'merge', value: true }]);
-		expect(wire.operations()).toEqual([[[0, 1, ''], ['property', 0, 0, 0, 1, 'merge', true]]]);
+		expect(wire.operations()).toEqual([
+			[
+				[0, 1, ''],
+				['property', 0, 0, 0, 1, 'merge', true],
+			],
+		]);
 	});
 
 	test('that are refused are not shown any more', async () => {

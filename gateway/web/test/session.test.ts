@@ -33,7 +33,10 @@ describe('an open sheet', () => {
 	});
 
 	test('a cell is typed over in the frame in which somebody else writes it: undo and a refusal bring that back', async () => {
-		const { wire, grid, type, hear, ack, frame, session } = await open([[0, 0, 'old'], [1, 0, 'old']]);
+		const { wire, grid, type, hear, ack, frame, session } = await open([
+			[0, 0, 'old'],
+			[1, 0, 'old'],
+		]);
 		hear([2, 0, 0, 'theirs'], [2, 1, 0, 'theirs']);
 		type(0, 0, 'mine');
 		type(1, 0, 'mine');
@@ -109,7 +112,10 @@ describe('an open sheet', () => {
 	});
 
 	test('structure edits move own edits, the grid and undo', async () => {
-		const { session, wire, grid, type, edits, ack } = await open([[0, 0, 'a'], [5, 0, 'f']]);
+		const { session, wire, grid, type, edits, ack } = await open([
+			[0, 0, 'a'],
+			[5, 0, 'f'],
+		]);
 		type(5, 0, 'mine');
 		edits([2, 'insertRows', 0, 2]);
 		expect(grid.contents()).toEqual({ '2,0': 'a', '7,0': 'mine' });
@@ -129,12 +135,29 @@ describe('an open sheet', () => {
 	});
 
 	test('after an interruption that is not resumed, the grid has the new state, and unsent edits are refused', async () => {
-		const { grid, type, wires, greet, log, frame } = await open([[0, 0, 'a'], [1, 0, 'b'], [2, 0, 'c']]);
+		const { grid, type, wires, greet, log, frame } = await open([
+			[0, 0, 'a'],
+			[1, 0, 'b'],
+			[2, 0, 'c'],
+		]);
 		type(0, 0, 'mine');
 		wires[0]!.onclose?.({ code: 1006, reason: '' });
 		await vi.waitFor(() => expect(wires.length).toBe(2));
 		const wire = await greet({ seq: 9, rows: 2 });
-		wire.hear({ t: 'block', id: 1, row: 0, col: 0, toRow: 1, toCol: 8, seq: 9, more: false, cells: [[0, 0, 'new a'], [1, 0, 'new b']] });
+		wire.hear({
+			t: 'block',
+			id: 1,
+			row: 0,
+			col: 0,
+			toRow: 1,
+			toCol: 8,
+			seq: 9,
+			more: false,
+			cells: [
+				[0, 0, 'new a'],
+				[1, 0, 'new b'],
+			],
+		});
 		wire.hear({ t: 'edits', seq: 10, more: false, edits: [[2, 'insertRows', 0, 1]] });
 		expect(grid.contents()).toEqual({ '1,0': 'new a', '2,0': 'new b' });
 		wire.hear({ t: 'nack', n: 1, reason: 'base', row: 0, col: 0, block: false });
@@ -189,7 +212,15 @@ describe('the time zone', () => {
 	const edit = ['property', 0, 0, 16777215, 16383, 'timezone', zone];
 	const kept = () => {
 		const rows: unknown[] = [];
-		return { rows, outbox: { put: (operation: Operation) => void rows.push(operation.n), rebase: (all: readonly Operation[]) => void rows.push(...all.map(({ n }) => n)), settle() {}, remove() {} } };
+		return {
+			rows,
+			outbox: {
+				put: (operation: Operation) => void rows.push(operation.n),
+				rebase: (all: readonly Operation[]) => void rows.push(...all.map(({ n }) => n)),
+				settle() {},
+				remove() {},
+			},
+		};
 	};
 
 	test('of a sheet without one is that of its first editor, which no other page sends', async () => {
@@ -225,7 +256,16 @@ describe('the time zone', () => {
 	});
 
 	test('is none if the browser does not know its own', () => {
-		for (const [name, known] of [['Europe/Berlin', 'Europe/Berlin'], ['Etc/GMT+3', 'Etc/GMT+3'], ['UTC', 'UTC'], ['Etc/Unknown', undefined], ['Nowhere/Atlantis', undefined], ['', undefined], ['+03:00', undefined]]) expect(browserZone(name)).toBe(known);
+		for (const [name, known] of [
+			['Europe/Berlin', 'Europe/Berlin'],
+			['Etc/GMT+3', 'Etc/GMT+3'],
+			['UTC', 'UTC'],
+			['Etc/Unknown', undefined],
+			['Nowhere/Atlantis', undefined],
+			['', undefined],
+			['+03:00', undefined],
+		])
+			expect(browserZone(name)).toBe(known);
 	});
 });
 
@@ -273,8 +313,15 @@ describe('undo', () => {
 
 	test('never takes back what somebody else wrote with a structure edit, in one operation or in one resumed message', async () => {
 		for (const commit of [
-			[[2, 'insertRows', 5, 1], [2, 0, 0, '=2+2']],
-			[[2, 'insertRows', 5, 1], [2, 0, 0, '=2+2'], [2, 0, 0, '=1+1']],
+			[
+				[2, 'insertRows', 5, 1],
+				[2, 0, 0, '=2+2'],
+			],
+			[
+				[2, 'insertRows', 5, 1],
+				[2, 0, 0, '=2+2'],
+				[2, 0, 0, '=1+1'],
+			],
 		]) {
 			const { session, grid, type, edits, ack, log, wires, greet } = await open();
 			type(0, 0, '=1+1');
@@ -350,14 +397,24 @@ describe('undo', () => {
 describe('a command that needs cells which have not been read', () => {
 	test('waits until they are, and is refused for good if they are too many', async () => {
 		const { session, wires, greet } = await open();
-		expect(session.lacks([{ row: 0, col: 0, toRow: 8, toCol: 8 }, { row: 3, col: 3, toRow: 400, toCol: 20 }])).toBeNull();
+		expect(
+			session.lacks([
+				{ row: 0, col: 0, toRow: 8, toCol: 8 },
+				{ row: 3, col: 3, toRow: 400, toCol: 20 },
+			]),
+		).toBeNull();
 		wires[0]!.onclose?.({ code: 1006, reason: '' });
 		await vi.waitFor(() => expect(wires.length).toBe(2));
 		const wire = await greet({ rows: 1000000, cols: 10 });
 		for (const id of [1]) wire.hear({ t: 'block', id, row: 0, col: 0, toRow: 119, toCol: 9, seq: 5, more: false, cells: [] });
 		expect(session.lacks([{ row: 0, col: 0, toRow: 119, toCol: 9 }])).toBeNull();
 		expect(session.lacks([{ row: 0, col: 0, toRow: 999999, toCol: 9 }])).toBe('large');
-		expect(session.lacks([{ row: 100, col: 0, toRow: 130, toCol: 2 }, { row: 150, col: 5, toRow: 160, toCol: 5 }])).toBe('unread');
+		expect(
+			session.lacks([
+				{ row: 100, col: 0, toRow: 130, toCol: 2 },
+				{ row: 150, col: 5, toRow: 160, toCol: 5 },
+			]),
+		).toBe('unread');
 		expect(wire.said.at(-1)).toEqual({ t: 'get', id: 3, row: 120, col: 0, toRow: 160, toCol: 5 });
 		wire.hear({ t: 'block', id: 3, row: 120, col: 0, toRow: 160, toCol: 5, seq: 5, more: false, cells: [] });
 		expect(session.lacks([{ row: 100, col: 0, toRow: 130, toCol: 2 }])).toBeNull();
@@ -373,7 +430,22 @@ describe('edits', () => {
 	});
 
 	test('styles have what differs from the default', () => {
-		const pasted = { ff: 'Arial', fs: 11, it: 0, bl: 0, ul: { s: 0 }, st: { s: 0 }, ol: { s: 0 }, cl: { rgb: '#000' }, td: 0, tr: { a: 0, v: 0 }, ht: 0, vt: 0, tb: 0, pd: {} };
+		const pasted = {
+			ff: 'Arial',
+			fs: 11,
+			it: 0,
+			bl: 0,
+			ul: { s: 0 },
+			st: { s: 0 },
+			ol: { s: 0 },
+			cl: { rgb: '#000' },
+			td: 0,
+			tr: { a: 0, v: 0 },
+			ht: 0,
+			vt: 0,
+			tb: 0,
+			pd: {},
+		};
 		expect(plainStyle(pasted)).toBeNull();
 		expect(plainStyle({ ...pasted, bl: 1, bg: null })).toEqual({ bl: 1 });
 		expect(sameStyle({ bl: 1, n: { pattern: '0' } }, { n: { pattern: '0' }, bl: 1, it: 0 })).toBe(true);
@@ -381,7 +453,20 @@ describe('edits', () => {
 	});
 
 	test('styles of any JSON are compared, and reach the grid without fields that it cannot show', () => {
-		const bombs = [5, 'x', [], { ff: { x: 1 } }, { constructor: 1 }, { toString: 1 }, { valueOf: {} }, JSON.parse('{"__proto__":{"x":1}}'), { n: { pattern: 5 } }, { bd: { t: 7 } }, { bd: { t: { s: 1, cl: 'x' } } }, { fs: '9' }];
+		const bombs = [
+			5,
+			'x',
+			[],
+			{ ff: { x: 1 } },
+			{ constructor: 1 },
+			{ toString: 1 },
+			{ valueOf: {} },
+			JSON.parse('{"__proto__":{"x":1}}'),
+			{ n: { pattern: 5 } },
+			{ bd: { t: 7 } },
+			{ bd: { t: { s: 1, cl: 'x' } } },
+			{ fs: '9' },
+		];
 		for (const bomb of bombs) {
 			expect(knownStyle(bomb)).toBeNull();
 			expect(sameStyle(bomb, { bl: 1 })).toBe(false);

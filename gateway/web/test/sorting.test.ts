@@ -2,14 +2,19 @@
 import { describe, expect, it } from 'vitest';
 import { arrange, needsAll, sortedNext, unarranged, type Shown } from '../src/pages/sorting';
 
-const shown = (name: string, owner: string, updatedAt: string, fid: number): Shown => ({ sheet: { fid, name, owner, isDeleted: false, columns: 1, updatedAt }, name, owner });
+const shown = (name: string, owner: string, updatedAt: string, fid: number): Shown => ({
+	sheet: { fid, name, owner, isDeleted: false, columns: 1, updatedAt },
+	name,
+	owner,
+});
 const sheets = [
 	shown('Plan 10', 'Ann', '2026-03-01T00:00:00Z', 1),
 	shown('plan 9', 'Bob', '2026-01-01T00:00:00.5Z', 2),
 	shown('Ärger', 'ann', '2026-02-01T00:00:00+05:00', 3),
 	shown('ＰＬＡＮ wide', 'eve', '2026-01-01T00:00:00Z', 4),
 ];
-const fids = (search: string, by: 'name' | 'owner' | 'used' | null = null, descending = false) => arrange(sheets, { search, by, descending }, 'en').map(({ sheet }) => sheet.fid);
+const fids = (search: string, by: 'name' | 'owner' | 'used' | null = null, descending = false) =>
+	arrange(sheets, { search, by, descending }, 'en').map(({ sheet }) => sheet.fid);
 
 describe('the list of sheets', () => {
 	it('is searched by all words, in names and owners, whatever their case and width', () => {

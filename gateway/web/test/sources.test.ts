@@ -26,7 +26,8 @@ function literals(node: ts.Node): string[] {
 	if (ts.isStringLiteralLike(node)) return [node.text];
 	if (ts.isTemplateExpression(node)) return [node.head.text, ...node.templateSpans.map(({ literal }) => literal.text)];
 	if (ts.isConditionalExpression(node)) return [...literals(node.whenTrue), ...literals(node.whenFalse)];
-	if (ts.isBinaryExpression(node)) return node.operatorToken.kind === ts.SyntaxKind.AmpersandAmpersandToken ? literals(node.right) : [...literals(node.left), ...literals(node.right)];
+	if (ts.isBinaryExpression(node))
+		return node.operatorToken.kind === ts.SyntaxKind.AmpersandAmpersandToken ? literals(node.right) : [...literals(node.left), ...literals(node.right)];
 	if (ts.isParenthesizedExpression(node)) return literals(node.expression);
 	return [];
 }
@@ -39,7 +40,14 @@ function examine(source: string): { texts: string[]; keys: string[]; patterns: R
 	const note = (node: ts.Node) => found.texts.push(...literals(node).filter(isText));
 	const noteKey = (node: ts.Node): void => {
 		if (ts.isStringLiteralLike(node)) found.keys.push(node.text);
-		else if (ts.isTemplateExpression(node)) found.patterns.push(new RegExp(`^${literals(node).map((part) => part.replace(/\W/g, '\\$&')).join('.+')}$`));
+		else if (ts.isTemplateExpression(node))
+			found.patterns.push(
+				new RegExp(
+					`^${literals(node)
+						.map((part) => part.replace(/\W/g, '\\$&'))
+						.join('.+')}$`,
+				),
+			);
 		else if (ts.isConditionalExpression(node)) [node.whenTrue, node.whenFalse].forEach(noteKey);
 	};
 	const visit = (node: ts.Node): void => {
@@ -48,9 +56,17 @@ function examine(source: string): { texts: string[]; keys: string[]; patterns: R
 			node.arguments.forEach((argument, i) => shownArguments[name]?.(i) && note(argument));
 			if (name === 't' || name === 'tOr') node.arguments.slice(0, name === 't' ? 1 : 2).forEach(noteKey);
 		}
-		if (ts.isImportDeclaration(node) && !node.importClause?.isTypeOnly && ts.isStringLiteral(node.moduleSpecifier)) found.imports.push(node.moduleSpecifier.text);
-		if (ts.isPropertyAssignment(node) && (ts.isStringLiteral(node.name) || ts.isIdentifier(node.name)) && shownAttributes.has(node.name.text)) note(node.initializer);
-		if (ts.isBinaryExpression(node) && node.operatorToken.kind === ts.SyntaxKind.EqualsToken && ts.isPropertyAccessExpression(node.left) && shownProperties.has(node.left.name.text)) note(node.right);
+		if (ts.isImportDeclaration(node) && !node.importClause?.isTypeOnly && ts.isStringLiteral(node.moduleSpecifier))
+			found.imports.push(node.moduleSpecifier.text);
+		if (ts.isPropertyAssignment(node) && (ts.isStringLiteral(node.name) || ts.isIdentifier(node.name)) && shownAttributes.has(node.name.text))
+			note(node.initializer);
+		if (
+			ts.isBinaryExpression(node) &&
+			node.operatorToken.kind === ts.SyntaxKind.EqualsToken &&
+			ts.isPropertyAccessExpression(node.left) &&
+			shownProperties.has(node.left.name.text)
+		)
+			note(node.right);
 		ts.forEachChild(node, visit);
 	};
 	visit(ts.createSourceFile('source.ts', source, ts.ScriptTarget.ES2022, true));
@@ -61,7 +77,8 @@ describe('texts in the sources', () => {
 	const all = Object.entries(sources).map(([file, source]) => ({ file, ...examine(source) }));
 
 	it('a text that is not translated is found', () => {
-		const source = "h('p', { title: 'Help' }, 'Hello', t('close')); button(open ? 'Hide' : t('close'), run); label.textContent = `${n} cells`; h('div', { class: 'x' }, '✕', 'F6');";
+		const source =
+			"h('p', { title: 'Help' }, 'Hello', t('close')); button(open ? 'Hide' : t('close'), run); label.textContent = `${n} cells`; h('div', { class: 'x' }, '✕', 'F6');";
 		expect(examine(source)).toEqual({ texts: ['Hello', 'Help', 'Hide', ' cells'], keys: ['close', 'close'], patterns: [], imports: [] });
 	});
 	it('are all translated', () => {

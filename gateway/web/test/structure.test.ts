@@ -26,13 +26,15 @@ async function sheet(cells: [number, number, string][] = []) {
 			}
 			log.push([uid, edit.kind, edit.at, edit.n]);
 			const rewritten = new Map<string, string>();
-			stored = new Map([...stored].flatMap(([key, content]): [string, string][] => {
-				const [row, col] = key.split(',').map(Number) as [number, number];
-				const place = movePlace({ row, col }, edit);
-				const moved = moveContent(content, edit)!;
-				if (place && moved !== content) rewritten.set(`${place.row},${place.col}`, moved);
-				return place ? [[`${place.row},${place.col}`, moved]] : [];
-			}));
+			stored = new Map(
+				[...stored].flatMap(([key, content]): [string, string][] => {
+					const [row, col] = key.split(',').map(Number) as [number, number];
+					const place = movePlace({ row, col }, edit);
+					const moved = moveContent(content, edit)!;
+					if (place && moved !== content) rewritten.set(`${place.row},${place.col}`, moved);
+					return place ? [[`${place.row},${place.col}`, moved]] : [];
+				}),
+			);
 			// The database rewrites behind adjacent structure edits; what it writes between them is the same in the end.
 			if (!edits[i + 1] || !isStructure(edits[i + 1]!)) {
 				for (const [key, content] of stored) {
@@ -67,7 +69,10 @@ async function sheet(cells: [number, number, string][] = []) {
 
 describe('structure edits are taken back', () => {
 	test('an insertion, and it is made again', async () => {
-		const { rows, undo, redo, shows } = await sheet([[0, 0, 'a'], [2, 0, '=A1']]);
+		const { rows, undo, redo, shows } = await sheet([
+			[0, 0, 'a'],
+			[2, 0, '=A1'],
+		]);
 		rows('insertRows', 0, 2);
 		expect(shows()).toEqual({ '2,0': 'a', '4,0': '=A3' });
 		undo();
@@ -91,7 +96,13 @@ describe('structure edits are taken back', () => {
 	});
 
 	test('a deletion, with contents, formats and formulas', async () => {
-		const { rows, undo, redo, shows, grid, frame, edits } = await sheet([[1, 0, 'b'], [1, 1, '=A5'], [2, 0, 'c'], [4, 0, '=A2+A6'], [6, 0, '=SUM(A1:A2)']]);
+		const { rows, undo, redo, shows, grid, frame, edits } = await sheet([
+			[1, 0, 'b'],
+			[1, 1, '=A5'],
+			[2, 0, 'c'],
+			[4, 0, '=A2+A6'],
+			[6, 0, '=SUM(A1:A2)'],
+		]);
 		edits([2, 1, 0, null, { bl: 1 }]);
 		frame();
 		rows('deleteRows', 1);
@@ -106,7 +117,13 @@ describe('structure edits are taken back', () => {
 	});
 
 	test('a deletion after others have moved everything, and not the formulas that they have changed', async () => {
-		const { rows, undo, others, shows, log } = await sheet([[1, 0, 'b'], [1, 1, '=A4+A2'], [3, 0, 'x'], [4, 0, '=A2'], [5, 0, '=A2+A4']]);
+		const { rows, undo, others, shows, log } = await sheet([
+			[1, 0, 'b'],
+			[1, 1, '=A4+A2'],
+			[3, 0, 'x'],
+			[4, 0, '=A2'],
+			[5, 0, '=A2+A4'],
+		]);
 		rows('deleteRows', 1);
 		others(['insertRows', 0, 2]);
 		others(['insertRows', 4, 1], [6, 0, 'theirs']);
@@ -116,7 +133,11 @@ describe('structure edits are taken back', () => {
 	});
 
 	test('two deletions with a formula that refers to both, and an edit in a deleted row', async () => {
-		const cells: [number, number, string][] = [[2, 0, 'c'], [6, 0, 'g'], [8, 0, '=A7+A3']];
+		const cells: [number, number, string][] = [
+			[2, 0, 'c'],
+			[6, 0, 'g'],
+			[8, 0, '=A7+A3'],
+		];
 		const { rows, write, undo, redo, shows } = await sheet(cells);
 		write(6, 0, 'G');
 		rows('deleteRows', 6);
@@ -133,7 +154,10 @@ describe('structure edits are taken back', () => {
 	});
 
 	test('steps that are pressed fast wait for each other, and say what others must not have written', async () => {
-		const { session, wire, take, rows, write, shows } = await sheet([[3, 0, 'd'], [5, 0, '=A4']]);
+		const { session, wire, take, rows, write, shows } = await sheet([
+			[3, 0, 'd'],
+			[5, 0, '=A4'],
+		]);
 		write(3, 1, 'mine');
 		rows('deleteRows', 3);
 		session.undo();
@@ -146,7 +170,10 @@ describe('structure edits are taken back', () => {
 	});
 
 	test('are made again if others have written at the same moment', async () => {
-		const { session, wire, rows, others, take, shows } = await sheet([[3, 0, 'd'], [5, 0, '=A4']]);
+		const { session, wire, rows, others, take, shows } = await sheet([
+			[3, 0, 'd'],
+			[5, 0, '=A4'],
+		]);
 		rows('deleteRows', 3);
 		session.undo();
 		vi.useFakeTimers();
@@ -160,7 +187,10 @@ describe('structure edits are taken back', () => {
 	});
 
 	test('whatever the user asks for after an undo comes after it', async () => {
-		const { session, take, type, shows } = await sheet([[1, 0, 'b'], [3, 0, 'd']]);
+		const { session, take, type, shows } = await sheet([
+			[1, 0, 'b'],
+			[3, 0, 'd'],
+		]);
 		session.restructure({ kind: 'deleteRows', at: 1, n: 1 });
 		session.undo();
 		// The user still sees the deleted row: d is in row 4.
@@ -172,7 +202,10 @@ describe('structure edits are taken back', () => {
 	});
 
 	test('an undo that is made again comes before what the user has asked for, which follows the rows', async () => {
-		const { session, wire, rows, type, others, take, shows } = await sheet([[3, 0, 'd'], [5, 0, '=A4']]);
+		const { session, wire, rows, type, others, take, shows } = await sheet([
+			[3, 0, 'd'],
+			[5, 0, '=A4'],
+		]);
 		rows('deleteRows', 3);
 		session.undo();
 		vi.useFakeTimers();
@@ -190,7 +223,10 @@ describe('structure edits are taken back', () => {
 	});
 
 	test('the contents before an edit move with the references', async () => {
-		const { write, undo, others, shows } = await sheet([[5, 0, '=A2'], [1, 0, '1']]);
+		const { write, undo, others, shows } = await sheet([
+			[5, 0, '=A2'],
+			[1, 0, '1'],
+		]);
 		write(5, 0, 'typed over it');
 		others(['insertRows', 0, 3]);
 		undo();
@@ -207,7 +243,16 @@ describe('structure edits are taken back', () => {
 });
 
 describe('rows and columns are moved', () => {
-	const cells: [number, number, string][] = [[0, 0, 'a'], [1, 0, 'b'], [1, 1, '=A2&A1'], [2, 0, 'c'], [3, 0, 'd'], [5, 0, '=A2'], [6, 0, '=SUM(A1:A4)'], [7, 0, '=B2']];
+	const cells: [number, number, string][] = [
+		[0, 0, 'a'],
+		[1, 0, 'b'],
+		[1, 1, '=A2&A1'],
+		[2, 0, 'c'],
+		[3, 0, 'd'],
+		[5, 0, '=A2'],
+		[6, 0, '=SUM(A1:A4)'],
+		[7, 0, '=B2'],
+	];
 
 	test('down and up, with references that follow them', async () => {
 		const { session, take, undo, redo, shows, wire } = await sheet(cells);
@@ -228,7 +273,12 @@ describe('rows and columns are moved', () => {
 	});
 
 	test('a range loses a row that leaves it and has one that comes, and undo brings it back', async () => {
-		const { session, take, undo, others, shows } = await sheet([[0, 0, '=SUM(B2:B5)'], [1, 0, '=B5'], [4, 1, '5'], [8, 1, '9']]);
+		const { session, take, undo, others, shows } = await sheet([
+			[0, 0, '=SUM(B2:B5)'],
+			[1, 0, '=B5'],
+			[4, 1, '5'],
+			[8, 1, '9'],
+		]);
 		session.moveLines({ rows: true, at: 4, n: 1, to: 7 });
 		take();
 		expect(shows()).toMatchObject({ '0,0': '=SUM(B2:B4)', '1,0': '=B7', '6,1': '5' });
@@ -242,7 +292,10 @@ describe('rows and columns are moved', () => {
 	});
 
 	test('a range whose rows change places has them all', async () => {
-		const { session, take, shows } = await sheet([[0, 0, '=SUM(B2:B5)'], [4, 1, '5']]);
+		const { session, take, shows } = await sheet([
+			[0, 0, '=SUM(B2:B5)'],
+			[4, 1, '5'],
+		]);
 		session.moveLines({ rows: true, at: 4, n: 1, to: 1 });
 		take();
 		expect(shows()).toEqual({ '0,0': '=SUM(B2:B5)', '1,1': '5' });
@@ -266,7 +319,13 @@ describe('rows and columns are moved', () => {
 	});
 
 	test('what the user asks for during a move is done where the rows have moved', async () => {
-		const { session, take, shows } = await sheet([[0, 0, 'a'], [1, 0, 'b'], [2, 0, 'c'], [3, 0, 'd'], [4, 0, 'e']]);
+		const { session, take, shows } = await sheet([
+			[0, 0, 'a'],
+			[1, 0, 'b'],
+			[2, 0, 'c'],
+			[3, 0, 'd'],
+			[4, 0, 'e'],
+		]);
 		session.moveLines({ rows: true, at: 1, n: 2, to: 5 });
 		session.restructure({ kind: 'deleteRows', at: 1, n: 1 });
 		session.moveLines({ rows: true, at: 2, n: 1, to: 0 });
@@ -299,24 +358,49 @@ describe('rows and columns are moved', () => {
 		session.store();
 		take();
 		take();
-		expect(session.properties().of('height').map(({ row, toRow, value }) => [row, toRow, value])).toEqual([[2, 2, 30]]);
+		expect(
+			session
+				.properties()
+				.of('height')
+				.map(({ row, toRow, value }) => [row, toRow, value]),
+		).toEqual([[2, 2, 30]]);
 	});
 
 	test('properties come along, and come back with deleted rows', async () => {
 		const { session, take, rows, undo, others, shows } = await sheet(cells);
 		const height = (row: number, toRow: number, value: number) => ['property', row, 0, toRow, 16383, 'height', value];
-		const heights = () => session.properties().of('height').map(({ row, toRow, value }) => [row, toRow, value]).sort();
+		const heights = () =>
+			session
+				.properties()
+				.of('height')
+				.map(({ row, toRow, value }) => [row, toRow, value])
+				.sort();
 		others(height(1, 1, 30), height(2, 5, 40), height(7, 7, 50));
 		session.moveLines({ rows: true, at: 1, n: 1, to: 7 });
 		take();
-		expect(heights()).toEqual([[1, 4, 40], [6, 6, 30], [7, 7, 50]]);
+		expect(heights()).toEqual([
+			[1, 4, 40],
+			[6, 6, 30],
+			[7, 7, 50],
+		]);
 		undo();
-		expect(heights()).toEqual([[1, 1, 30], [2, 5, 40], [7, 7, 50]]);
+		expect(heights()).toEqual([
+			[1, 1, 30],
+			[2, 5, 40],
+			[7, 7, 50],
+		]);
 		rows('deleteRows', 5, 3);
-		expect(heights()).toEqual([[1, 1, 30], [2, 4, 40]]);
+		expect(heights()).toEqual([
+			[1, 1, 30],
+			[2, 4, 40],
+		]);
 		others(['insertRows', 0, 1]);
 		undo();
-		expect(heights()).toEqual([[2, 2, 30], [3, 6, 40], [8, 8, 50]]);
+		expect(heights()).toEqual([
+			[2, 2, 30],
+			[3, 6, 40],
+			[8, 8, 50],
+		]);
 		expect(shows()['2,0']).toBe('b');
 	});
 

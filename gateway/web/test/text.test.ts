@@ -8,25 +8,60 @@ describe('answers of HTTP', () => {
 	it('reads answers, sheets, logs and routes', () => {
 		expect(parseAnswer({ success: true, msg: 5 })).toEqual({ success: true, msg: 5, data: null });
 		expect(() => parseAnswer('nonsense')).toThrow(ProtocolError);
-		const sheet = parseSheet({ fid: 7, name: 'n', owner: 'ann', isDeleted: false, columns: 3, checkpoint_num: 1, checkPointBrief: [{ cid: 1, timestamp: 't' }], CreatedAt: 'c', UpdatedAt: 'u' });
+		const sheet = parseSheet({
+			fid: 7,
+			name: 'n',
+			owner: 'ann',
+			isDeleted: false,
+			columns: 3,
+			checkpoint_num: 1,
+			checkPointBrief: [{ cid: 1, timestamp: 't' }],
+			CreatedAt: 'c',
+			UpdatedAt: 'u',
+		});
 		expect(sheet).toMatchObject({ fid: 7, owner: 'ann', columns: 3 });
-		expect(parsePage({ edits: [{ seq: 3, at: 't', kind: 'commit', row: -1, col: -1, segment: 1 }], next: 3 }, 'edits', parseLogEntry)).toMatchObject({ items: [{ seq: 3, row: -1, old: '' }], next: 3 });
-		expect(parseLogEntry({ seq: 4, at: 't', kind: 'property', row: 4, col: -1, old: '', new: '40', segment: 1, target: '5:5', key: 'height' })).toMatchObject({ target: '5:5', key: 'height' });
+		expect(parsePage({ edits: [{ seq: 3, at: 't', kind: 'commit', row: -1, col: -1, segment: 1 }], next: 3 }, 'edits', parseLogEntry)).toMatchObject({
+			items: [{ seq: 3, row: -1, old: '' }],
+			next: 3,
+		});
+		expect(parseLogEntry({ seq: 4, at: 't', kind: 'property', row: 4, col: -1, old: '', new: '40', segment: 1, target: '5:5', key: 'height' })).toMatchObject({
+			target: '5:5',
+			key: 'height',
+		});
 		expect(parseRoute({ http: 'http://a:1/', ws: 'ws://a:1', epoch: 3 })).toEqual({ http: 'http://a:1', ws: 'ws://a:1', members: [] });
 		expect(() => parseRoute({ http: 'javascript:1', ws: 'x' })).toThrow(ProtocolError);
 	});
 });
 
 describe('names of cells', () => {
-	it.each([[0, 0, 'A1'], [2, 1, 'B3'], [0, 25, 'Z1'], [0, 26, 'AA1'], [9, 701, 'ZZ10'], [16777215, 16383, 'XFD16777216']])('%i, %i is %s', (row, col, name) => {
+	it.each([
+		[0, 0, 'A1'],
+		[2, 1, 'B3'],
+		[0, 25, 'Z1'],
+		[0, 26, 'AA1'],
+		[9, 701, 'ZZ10'],
+		[16777215, 16383, 'XFD16777216'],
+	])('%i, %i is %s', (row, col, name) => {
 		expect(cellName(row, col)).toBe(name);
 	});
 });
 
 describe('content', () => {
 	it.each([
-		['42', 'number'], ['-1.5e3', 'number'], ['0', 'number'], ['007', 'text'], ['12345678901234567890', 'text'], ['1,5', 'text'],
-		['=A1', 'formula'], ['=', 'text'], ["'=A1", 'text'], ['TRUE', 'boolean'], ['true', 'text'], ['2024-01-31', 'date'], ['2024-02-31', 'text'], ['', 'empty'],
+		['42', 'number'],
+		['-1.5e3', 'number'],
+		['0', 'number'],
+		['007', 'text'],
+		['12345678901234567890', 'text'],
+		['1,5', 'text'],
+		['=A1', 'formula'],
+		['=', 'text'],
+		["'=A1", 'text'],
+		['TRUE', 'boolean'],
+		['true', 'text'],
+		['2024-01-31', 'date'],
+		['2024-02-31', 'text'],
+		['', 'empty'],
 	])('%j is %s', (text, kind) => expect(parseContent(text).kind).toBe(kind));
 
 	it('comes back as it was typed', () => {
@@ -58,6 +93,7 @@ describe('texts of the page', () => {
 		expect(Object.keys(en)).toHaveLength(parts.reduce((sum, [english]) => sum + Object.keys(english).length, 0));
 	});
 	it('have the same places for values', () => {
-		for (const [key, text] of Object.entries(en as Record<string, string>)) expect([key, places((zh as Record<string, string>)[key])]).toEqual([key, places(text)]);
+		for (const [key, text] of Object.entries(en as Record<string, string>))
+			expect([key, places((zh as Record<string, string>)[key])]).toEqual([key, places(text)]);
 	});
 });

@@ -9,8 +9,69 @@ import { randomOf, type Random } from './person';
 afterAll(() => vi.unstubAllGlobals());
 afterEach(() => vi.useRealTimers());
 
-const formats = [undefined, '0.00', '#,##0', '0%', '0.00%', '"$"#,##0.00', '0.00E+00', '# ?/?', 'yyyy-mm-dd', 'dd/mm/yyyy', 'yyyy-mm-dd hh:mm:ss', 'hh:mm', 'hh:mm:ss.000', '[h]:mm:ss', 'h:mm AM/PM', 'General', '@'];
-const texts = ['a', 'A1', '007', '1/2', '1,234.5', '1,5', '1.234,56', '12,5 %', '12 %', '$5', '(5)', '.5', '1e400', '10:61', '9:30 pm', '25:30', '31/12/2024', '12/31/24', '1 March 2024', '2024年3月1日', 'TRUE', 'true', '=', '=x', '+', '-', "'", '’', '＇x', '＝1', '１２', ' ', '\n', '\t', '\u00a0', '#', '0x1F', 'Infinity', '12345678901234567', 'May 5', 'é', '☠'];
+const formats = [
+	undefined,
+	'0.00',
+	'#,##0',
+	'0%',
+	'0.00%',
+	'"$"#,##0.00',
+	'0.00E+00',
+	'# ?/?',
+	'yyyy-mm-dd',
+	'dd/mm/yyyy',
+	'yyyy-mm-dd hh:mm:ss',
+	'hh:mm',
+	'hh:mm:ss.000',
+	'[h]:mm:ss',
+	'h:mm AM/PM',
+	'General',
+	'@',
+];
+const texts = [
+	'a',
+	'A1',
+	'007',
+	'1/2',
+	'1,234.5',
+	'1,5',
+	'1.234,56',
+	'12,5 %',
+	'12 %',
+	'$5',
+	'(5)',
+	'.5',
+	'1e400',
+	'10:61',
+	'9:30 pm',
+	'25:30',
+	'31/12/2024',
+	'12/31/24',
+	'1 March 2024',
+	'2024年3月1日',
+	'TRUE',
+	'true',
+	'=',
+	'=x',
+	'+',
+	'-',
+	"'",
+	'’',
+	'＇x',
+	'＝1',
+	'１２',
+	' ',
+	'\n',
+	'\t',
+	'\u00a0',
+	'#',
+	'0x1F',
+	'Infinity',
+	'12345678901234567',
+	'May 5',
+	'é',
+	'☠',
+];
 
 const kinds: Record<string, (random: Random) => string> = {
 	text: (random) => textContent(Array.from({ length: 1 + random(3) }, () => texts[random(texts.length)]).join(['', ' ', '-'][random(3)])),
@@ -28,7 +89,26 @@ const kinds: Record<string, (random: Random) => string> = {
 	formula: (random) => `=${['A1', 'SUM(A1:B2)', '"x"', '1', ''][random(4)]}${['', ' ', '\n', '+1'][random(4)]}`,
 };
 
-const languages = ['en-US', 'en-GB', 'de-DE', 'fr-FR', 'sv-SE', 'nl-NL', 'fi-FI', 'hu-HU', 'zh-CN', 'ja-JP', 'ko-KR', 'ar-EG', 'he-IL', 'fa-IR', 'th-TH', 'bg-BG', 'lv-LV', 'sl-SI'];
+const languages = [
+	'en-US',
+	'en-GB',
+	'de-DE',
+	'fr-FR',
+	'sv-SE',
+	'nl-NL',
+	'fi-FI',
+	'hu-HU',
+	'zh-CN',
+	'ja-JP',
+	'ko-KR',
+	'ar-EG',
+	'he-IL',
+	'fa-IR',
+	'th-TH',
+	'bg-BG',
+	'lv-LV',
+	'sl-SI',
+];
 
 test.each(languages)('in %s, a content that is edited and entered unchanged stays the same', (language) => {
 	vi.stubGlobal('navigator', { language });
@@ -51,7 +131,10 @@ function edit(cell = { content: '', style: null as { n: { pattern: string } } | 
 	vi.stubGlobal('navigator', { language: 'en-US' });
 	vi.useFakeTimers();
 	let text: string | null = null;
-	const draft = new Draft(() => ({ editorText: () => text, contentOf: () => cell }), () => () => {});
+	const draft = new Draft(
+		() => ({ editorText: () => text, contentOf: () => cell }),
+		() => () => {},
+	);
 	const offered: string[] = [];
 	const type = (typed: string | null) => void (text = typed);
 	const denied = () => draft.whenPaused(({ row, content }) => offered.push(`${row}=${content}`));

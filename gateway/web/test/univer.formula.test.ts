@@ -54,7 +54,16 @@ function byUniver(formulas: string[], { kind, at, n }: StructureEdit): string[] 
 /** Texts and names as they are, references in Univer's way. */
 function inUniversWay(formula: string): string {
 	const parts = formula.split(/("(?:[^"]|"")*"|'(?:[^']|'')*'|Sheet2|\{[^}]*\}|\[.*?\]|[\w.]*_[\w.]*)/);
-	return parts.map((part, i) => (i % 2 === 1 ? part : part.toUpperCase().replaceAll(' ', '').replace(/(\$?)([A-Z]*)(\$?)(\d*):(\$?)([A-Z]*)(\$?)(\d*)/g, inOrder))).join('');
+	return parts
+		.map((part, i) =>
+			i % 2 === 1
+				? part
+				: part
+						.toUpperCase()
+						.replaceAll(' ', '')
+						.replace(/(\$?)([A-Z]*)(\$?)(\d*):(\$?)([A-Z]*)(\$?)(\d*)/g, inOrder),
+		)
+		.join('');
 }
 
 function inOrder(whole: string, ...[a$, a, aRow$, aRow, b$, b, bRow$, bRow]: string[]): string {
@@ -82,7 +91,8 @@ function generator(random: (below: number) => number): () => string {
 	const column = (): string => pick(['A', 'B', 'C', 'D', 'E', 'F', 'Z', 'AA', 'AB', 'ABC', 'b', 'ab', 'XEZ']);
 	const row = (): string => `${pick([random(12) + 1, random(12) + 1, random(2000) + 1])}`;
 	const cell = (): string => `${sign()}${column()}${sign()}${row()}`;
-	const range = (): string => pick([() => `${cell()}:${cell()}`, () => `${sign()}${column()}:${sign()}${column()}`, () => `${sign()}${row()}:${sign()}${row()}`])();
+	const range = (): string =>
+		pick([() => `${cell()}:${cell()}`, () => `${sign()}${column()}:${sign()}${column()}`, () => `${sign()}${row()}:${sign()}${row()}`])();
 	const leaf = (): string =>
 		pick([
 			cell,
@@ -132,7 +142,29 @@ test(`${1000 * times} random formulas, as Univer has them: seed ${seed}`, () => 
 
 /** Formulas as people type them, some with mistakes, and what is at the limits of sheets. */
 function damager(random: (below: number) => number): (formula: string) => string {
-	const parts = [...'A1$:!\'"#{}[](),._\\?~`|;@%+ \t\n\u00a0\u3000é中😀', 'XFD', 'XFE', '16777216', '16777217', 'A16777216', '$XFD$9', 'A1:XFD16777216', '2:16777216', 'B:XFD', 'LOG10', 'log10', '#REF!', '#N/A', '#DIV/0!', "'it''s'!", '""', ' : ', '0', 'A0', 'A01'];
+	const parts = [
+		...'A1$:!\'"#{}[](),._\\?~`|;@%+ \t\n\u00a0\u3000é中😀',
+		'XFD',
+		'XFE',
+		'16777216',
+		'16777217',
+		'A16777216',
+		'$XFD$9',
+		'A1:XFD16777216',
+		'2:16777216',
+		'B:XFD',
+		'LOG10',
+		'log10',
+		'#REF!',
+		'#N/A',
+		'#DIV/0!',
+		"'it''s'!",
+		'""',
+		' : ',
+		'0',
+		'A0',
+		'A01',
+	];
 	return (formula) => {
 		const chars = [...formula];
 		for (let i = random(4); i > 0; i--) chars.splice(1 + random(chars.length), random(2), ...(random(4) > 0 ? [parts[random(parts.length)]!] : []));

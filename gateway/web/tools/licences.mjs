@@ -7,7 +7,9 @@ const allowed = new Set(['MIT', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'I
 
 /** An SPDX expression of OR and AND; every word of an AND and one of an OR must be allowed. */
 function isAllowed(expression) {
-	const words = String(expression ?? '').replace(/[()]/g, ' ').trim();
+	const words = String(expression ?? '')
+		.replace(/[()]/g, ' ')
+		.trim();
 	if (/\bAND\b/.test(words)) return words.split(/\bAND\b/).every(isAllowed);
 	return words.split(/\bOR\b/).some((word) => allowed.has(word.trim()));
 }

@@ -87,7 +87,10 @@ const changes: Record<string, Change[]> = {
 				spreadsheetSkeleton.setStylesCache(viewportInfo);`,
 		},
 		{ part: 'const styleRanges = ', by: 'const styleRanges = vpInfo?.areas ? rangesOf(vpInfo.areas, rowColumnSegment) : ' },
-		{ part: 'refreshCacheCanvas(viewportInfo, param) {', by: `${refreshAreas} refreshCacheCanvas(viewportInfo, param) { if (viewportInfo.areas) return this.refreshAreas(viewportInfo, param);` },
+		{
+			part: 'refreshCacheCanvas(viewportInfo, param) {',
+			by: `${refreshAreas} refreshCacheCanvas(viewportInfo, param) { if (viewportInfo.areas) return this.refreshAreas(viewportInfo, param);`,
+		},
 		{ part: 'var Spreadsheet = ', by: `${areasOf} var Spreadsheet = ` },
 	],
 	'/sheets-ui/lib/es/index.js': [

@@ -98,7 +98,22 @@ export class Calculation {
 				continue;
 			}
 			const formula: Formula = {
-				...{ row, col, text, done: true, started: false, waits: null, value: { v: 0, t: 2 }, array: null, spill: null, reads: [], readsToEnd: false, volatile: false, circle: null, removed: false },
+				...{
+					row,
+					col,
+					text,
+					done: true,
+					started: false,
+					waits: null,
+					value: { v: 0, t: 2 },
+					array: null,
+					spill: null,
+					reads: [],
+					readsToEnd: false,
+					volatile: false,
+					circle: null,
+					removed: false,
+				},
 			};
 			write(row, col, formula);
 			this.mark(formula);
@@ -477,8 +492,15 @@ export class Calculation {
 	private post(): void {
 		if (this.values.size === 0 && this.filled.size === 0 && this.resized.size === 0 && this.gone.length === 0) return;
 		const values: Result[] = [...this.values].filter(({ removed, done }) => !removed && done).map(({ row, col, value }) => [row, col, value]);
-		const filled: Result[] = [...this.filled.values()].map(({ row, col }) => [row, col, this.cells.get(row, col) === undefined ? this.cells.shown(row, col) : null]);
-		const spills = [...this.gone, ...[...this.resized].filter(({ removed }) => !removed).map(({ row, col, spill }): [number, number, Range | null] => [row, col, spill])];
+		const filled: Result[] = [...this.filled.values()].map(({ row, col }) => [
+			row,
+			col,
+			this.cells.get(row, col) === undefined ? this.cells.shown(row, col) : null,
+		]);
+		const spills = [
+			...this.gone,
+			...[...this.resized].filter(({ removed }) => !removed).map(({ row, col, spill }): [number, number, Range | null] => [row, col, spill]),
+		];
 		this.values.clear();
 		this.filled.clear();
 		this.resized.clear();
@@ -486,4 +508,3 @@ export class Calculation {
 		this.options.post({ t: 'results', n: this.told, values, filled, spills });
 	}
 }
-

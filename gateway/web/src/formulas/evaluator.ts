@@ -5,9 +5,22 @@
 import { LocaleType, LogLevel, Univer, UniverInstanceType } from '@univerjs/core';
 import type { ICellData, IRange } from '@univerjs/core';
 import {
-	ArrayValueObject, AstTreeBuilder, BaseReferenceObject, type BaseValueObject, CELL_INVERTED_INDEX_CACHE, ErrorValueObject,
-	FormulaCurrentConfigService, FormulaRuntimeService, IFormulaCurrentConfigService, IFormulaRuntimeService, IFunctionService, Interpreter, Lexer,
-	NullValueObject, StringValueObject, UniverFormulaEnginePlugin,
+	ArrayValueObject,
+	AstTreeBuilder,
+	BaseReferenceObject,
+	type BaseValueObject,
+	CELL_INVERTED_INDEX_CACHE,
+	ErrorValueObject,
+	FormulaCurrentConfigService,
+	FormulaRuntimeService,
+	IFormulaCurrentConfigService,
+	IFormulaRuntimeService,
+	IFunctionService,
+	Interpreter,
+	Lexer,
+	NullValueObject,
+	StringValueObject,
+	UniverFormulaEnginePlugin,
 } from '@univerjs/engine-formula';
 import { maxCols, maxRows } from '../v2/lines';
 import type { Range } from '../v2/messages';

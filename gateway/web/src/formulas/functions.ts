@@ -1,7 +1,15 @@
 // functions.ts - the functions of formulas: Univer's, with what the page changes in them. The one place where functions are
 // registered for computing; the worker calls it. (What the editor says about functions is in view/texts.ts.)
 import type { IRange } from '@univerjs/core';
-import { ALL_IMPLEMENTED_FUNCTIONS, BaseFunction, type BaseValueObject, ErrorValueObject, FUNCTION_NAMES_DATE, type IFunctionService, NumberValueObject } from '@univerjs/engine-formula';
+import {
+	ALL_IMPLEMENTED_FUNCTIONS,
+	BaseFunction,
+	type BaseValueObject,
+	ErrorValueObject,
+	FUNCTION_NAMES_DATE,
+	type IFunctionService,
+	NumberValueObject,
+} from '@univerjs/engine-formula';
 import { maxCols, maxRows } from '../v2/lines';
 import { serialIn } from '../sheet/timezone';
 import { mostCells } from './limits';

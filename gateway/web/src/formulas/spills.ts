@@ -75,9 +75,11 @@ export class Spills {
 		const fits = (range: Range, formula: Formula): boolean => {
 			if (range.toRow >= maxRows || range.toCol >= maxCols) return false;
 			for (let row = range.row; row <= range.toRow; row++)
-				for (let col = range.col; col <= range.toCol; col++) if ((row !== formula.row || col !== formula.col) && this.cells.get(row, col) !== undefined) return false;
+				for (let col = range.col; col <= range.toCol; col++)
+					if ((row !== formula.row || col !== formula.col) && this.cells.get(row, col) !== undefined) return false;
 			for (let block = Math.floor(range.row / rowsOf); block <= Math.floor(range.toRow / rowsOf); block++)
-				if (taken.get(block)?.some((other) => other.row <= range.toRow && range.row <= other.toRow && other.col <= range.toCol && range.col <= other.toCol)) return false;
+				if (taken.get(block)?.some((other) => other.row <= range.toRow && range.row <= other.toRow && other.col <= range.toCol && range.col <= other.toCol))
+					return false;
 			return true;
 		};
 		const spills = new Map<Formula, Range>();

@@ -16,7 +16,11 @@ export interface AccessList {
 }
 
 /** change: runs what may fail, and shows the problem, or what `done` tells. onAccess: called with the role and the link, whenever they were read. */
-export function accessList(sheetApi: SheetApi, change: (work: () => Promise<void>, done: () => string) => Promise<void>, onAccess: (role: string, link: string | null) => void): AccessList {
+export function accessList(
+	sheetApi: SheetApi,
+	change: (work: () => Promise<void>, done: () => string) => Promise<void>,
+	onAccess: (role: string, link: string | null) => void,
+): AccessList {
 	const list = h('ul', { class: 'members' });
 	const problem = h('p', { role: 'alert' });
 	const more = button(t('access.more'), () => void read(true));
@@ -75,9 +79,17 @@ export function accessList(sheetApi: SheetApi, change: (work: () => Promise<void
 		select.addEventListener('change', () => {
 			if (select.value !== '') void give(username, select.value).then(again);
 		});
-		const remove = button(t('access.remove'), () => void change(() => sheetApi.share(username, null), () => t('access.removed', { name: username })).then(again), {
-			'aria-label': t('access.removeOf', { name: username }),
-		});
+		const remove = button(
+			t('access.remove'),
+			() =>
+				void change(
+					() => sheetApi.share(username, null),
+					() => t('access.removed', { name: username }),
+				).then(again),
+			{
+				'aria-label': t('access.removeOf', { name: username }),
+			},
+		);
 		return h('li', {}, name, select, remove);
 	}
 

@@ -10,7 +10,14 @@ export function openAccount(session: Session, navigation: Navigation, renamed: (
 	const problem = h('p', { class: 'problem', role: 'alert' });
 	const name = field(t('account.name'), { name: 'username', required: true, value: session.username, autocomplete: 'username' });
 	const old = field(t('account.oldPassword'), { name: 'old-password', type: 'password', required: true, maxlength: 1024, autocomplete: 'current-password' });
-	const password = field(t('account.newPassword'), { name: 'new-password', type: 'password', required: true, minlength: 8, maxlength: 1024, autocomplete: 'new-password' });
+	const password = field(t('account.newPassword'), {
+		name: 'new-password',
+		type: 'password',
+		required: true,
+		minlength: 8,
+		maxlength: 1024,
+		autocomplete: 'new-password',
+	});
 
 	/** A form whose only button does the work. */
 	function form(label: string, work: () => Promise<void>, ...rows: HTMLElement[]): HTMLElement {
@@ -56,6 +63,11 @@ export function openAccount(session: Session, navigation: Navigation, renamed: (
 		h('p', {}, t('account.passwordHelp')),
 		form(t('account.changePassword'), setPassword, old.row, password.row),
 		problem,
-		h('footer', {}, button(t('account.everywhere'), () => void signOutEverywhere(), { class: 'danger' }), button(t('signout'), () => (close(), navigation.signOut()))),
+		h(
+			'footer',
+			{},
+			button(t('account.everywhere'), () => void signOutEverywhere(), { class: 'danger' }),
+			button(t('signout'), () => (close(), navigation.signOut())),
+		),
 	);
 }

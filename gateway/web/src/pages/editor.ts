@@ -82,7 +82,10 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 	let phase: Status['phase'] = 'connecting';
 	const reader = h('div', { class: 'visually-hidden', 'aria-live': 'polite', id: 'cell-reader' });
 	const drawers = h('div', { class: 'drawers' });
-	const zone = new ZoneButton(() => session.canEdit, (name) => session.write([], [zoneProperty(name)]));
+	const zone = new ZoneButton(
+		() => session.canEdit,
+		(name) => session.write([], [zoneProperty(name)]),
+	);
 	const gridStatus = h('span', { class: 'grid-status' });
 	const context = { session: account, sheetApi, drawers, selection: () => selectedRange };
 	const outbox = new PageOutbox(account.uid, fid, () => notify(t('kept.notStored'), 'problem'));
@@ -101,8 +104,14 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 
 	let selected: Place = { row: 0, col: 0 };
 	let selectedRange: Range = { row: 0, col: 0, toRow: 0, toCol: 0 };
-	const kept = new KeptList((edits) => session.write(edits), () => selected);
-	const draft = new Draft(() => view, () => outbox.keep());
+	const kept = new KeptList(
+		(edits) => session.write(edits),
+		() => selected,
+	);
+	const draft = new Draft(
+		() => view,
+		() => outbox.keep(),
+	);
 	const unsaved = () => session.unsaved + (draft.content ? 1 : 0);
 	/** The user may not write any more: closes the cell editor, and offers its text. */
 	const endEditing = (reason: string) => {
@@ -126,7 +135,8 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			if (status.textContent !== text) status.textContent = text;
 			phase = next.phase;
 			zone.show(zoneOf(session.properties()));
-			status.dataset.state = next.phase === 'connected' && (next.unsaved || others || broken) ? 'saving' : next.phase === 'connected' && next.loading ? 'loading' : next.phase;
+			status.dataset.state =
+				next.phase === 'connected' && (next.unsaved || others || broken) ? 'saving' : next.phase === 'connected' && next.loading ? 'loading' : next.phase;
 			status.dataset.unsaved = String(next.unsaved);
 			announceState(others ? { ...next, unsaved: elsewhere } : next);
 		},
@@ -154,7 +164,11 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		onLost(deleted, cut) {
 			const keep = outbox.keep();
 			keep(deleted);
-			kept.addLost(deleted.map(({ content }) => content!), t('kept.deleted'), keep);
+			kept.addLost(
+				deleted.map(({ content }) => content!),
+				t('kept.deleted'),
+				keep,
+			);
 			kept.add(cut, t('kept.cut'), outbox.keep());
 		},
 		onDenied(place) {
@@ -206,53 +220,63 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 	async function makeView(size: { rows: number; cols: number }): Promise<void> {
 		const texts = await gridTexts;
 		if (gone) return;
-		const made = new UniverView(grid, texts, size, {
-			onChanges(changes, properties) {
-				session.changed(changes, properties);
-				tellForeign(changes.map(({ row, col, after }) => ({ row, col, content: after.content })), made);
+		const made = new UniverView(
+			grid,
+			texts,
+			size,
+			{
+				onChanges(changes, properties) {
+					session.changed(changes, properties);
+					tellForeign(
+						changes.map(({ row, col, after }) => ({ row, col, content: after.content })),
+						made,
+					);
+				},
+				onUnsaved(edits, error) {
+					console.error(error);
+					broken = true;
+					kept.add(edits, t('kept.broken'), outbox.keep());
+					if (shown) events.onStatus(shown);
+				},
+				beforeChange: () => session.flush(),
+				lacks: (ranges) => session.lacks(ranges),
+				properties: () => session.properties(),
+				onStructure(change) {
+					if (!session.restructure(change)) notify(t('blocked.offline'), 'problem');
+				},
+				onMoveLines(move) {
+					if (!session.moveLines(move)) notify(t('blocked.offline'), 'problem');
+				},
+				onTextLost(text) {
+					if (text) kept.addLost([typedContent(text)], t('kept.deleted'));
+				},
+				onUndo: () => session.undo(),
+				onRedo: () => session.redo(),
+				refusal(place) {
+					const holder = session.holderOf(place);
+					if (session.canEdit && !holder) return null;
+					remind(session.canEdit ? refusal('locked', place) : t('blocked.role'));
+					return session.canEdit ? 'locked' : 'role';
+				},
+				onRefusedText: (edit) => kept.add([edit], refusal('locked', edit), outbox.keep()),
+				onEditing(place) {
+					draft.edit(place);
+					session.setEditing(place);
+				},
+				onBlocked: (kind) => remind(t(`blocked.${kind}`)),
+				onSelection(place, range) {
+					session.select(range);
+					selected = place;
+					selectedRange = range;
+					readCell(place);
+				},
+				onView: (range) => session.view(range),
+				onDivides: (merged) => notify(t('merge.divides', { merged }), 'problem'),
+				confirmMerge: (ranges, cells) =>
+					confirmDialog(t('merge.title', { range: named(ranges) }), t('merge.text', { cells: named(cells, mostNamed) }), t('merge.confirm'), true),
 			},
-			onUnsaved(edits, error) {
-				console.error(error);
-				broken = true;
-				kept.add(edits, t('kept.broken'), outbox.keep());
-				if (shown) events.onStatus(shown);
-			},
-			beforeChange: () => session.flush(),
-			lacks: (ranges) => session.lacks(ranges),
-			properties: () => session.properties(),
-			onStructure(change) {
-				if (!session.restructure(change)) notify(t('blocked.offline'), 'problem');
-			},
-			onMoveLines(move) {
-				if (!session.moveLines(move)) notify(t('blocked.offline'), 'problem');
-			},
-			onTextLost(text) {
-				if (text) kept.addLost([typedContent(text)], t('kept.deleted'));
-			},
-			onUndo: () => session.undo(),
-			onRedo: () => session.redo(),
-			refusal(place) {
-				const holder = session.holderOf(place);
-				if (session.canEdit && !holder) return null;
-				remind(session.canEdit ? refusal('locked', place) : t('blocked.role'));
-				return session.canEdit ? 'locked' : 'role';
-			},
-			onRefusedText: (edit) => kept.add([edit], refusal('locked', edit), outbox.keep()),
-			onEditing(place) {
-				draft.edit(place);
-				session.setEditing(place);
-			},
-			onBlocked: (kind) => remind(t(`blocked.${kind}`)),
-			onSelection(place, range) {
-				session.select(range);
-				selected = place;
-				selectedRange = range;
-				readCell(place);
-			},
-			onView: (range) => session.view(range),
-			onDivides: (merged) => notify(t('merge.divides', { merged }), 'problem'),
-			confirmMerge: (ranges, cells) => confirmDialog(t('merge.title', { range: named(ranges) }), t('merge.text', { cells: named(cells, mostNamed) }), t('merge.confirm'), true),
-		}, formulas.options(() => session.seq));
+			formulas.options(() => session.seq),
+		);
 		view = made;
 		view.setReadOnly(!session.canEdit);
 		session.attach(view);
@@ -313,7 +337,20 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		const text = h('p', {}, t(`stopped.${reason}`));
 		root.querySelector('.stopped')?.remove();
 		for (const covered of root.querySelectorAll<HTMLElement>('header, main, footer')) covered.inert = true;
-		root.append(h('div', { class: 'stopped', role: 'alert' }, text, h('p', {}, button(t('editor.back'), () => navigation.toList(), { class: 'primary' }), ' ', retry)));
+		root.append(
+			h(
+				'div',
+				{ class: 'stopped', role: 'alert' },
+				text,
+				h(
+					'p',
+					{},
+					button(t('editor.back'), () => navigation.toList(), { class: 'primary' }),
+					' ',
+					retry,
+				),
+			),
+		);
 	}
 
 	/** Goes on with a new token. The user may close the dialog, and sign in later. */
@@ -385,7 +422,12 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		});
 	};
 	const tools = addTools({ context, session, view: () => view, name: () => title.element.textContent ?? '' });
-	const moreMenu = h('div', { class: 'more-menu' }, ...tools.buttons, button(t('csv.download'), () => void attempt(() => downloadCsv(fid))));
+	const moreMenu = h(
+		'div',
+		{ class: 'more-menu' },
+		...tools.buttons,
+		button(t('csv.download'), () => void attempt(() => downloadCsv(fid))),
+	);
 	const more = fold('more', t('editor.more'), t('editor.more'), moreMenu);
 	more.toggle.classList.add('more');
 	const actions = h(
@@ -408,15 +450,20 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		h(
 			'header',
 			{ class: 'bar editor-bar' },
-			h('a', {
-				href: '/',
-				class: 'back',
-				'aria-label': t('editor.back'),
-				click: (event) => {
-					event.preventDefault();
-					navigation.toList();
+			h(
+				'a',
+				{
+					href: '/',
+					class: 'back',
+					'aria-label': t('editor.back'),
+					click: (event) => {
+						event.preventDefault();
+						navigation.toList();
+					},
 				},
-			}, h('span', { class: 'logo', 'aria-hidden': 'true' }), h('span', { class: 'label' }, t('editor.back'))),
+				h('span', { class: 'logo', 'aria-hidden': 'true' }),
+				h('span', { class: 'label' }, t('editor.back')),
+			),
 			title.element,
 			h('span', { class: 'read-only', title: t('blocked.role') }, t('editor.readOnly')),
 			status,
@@ -438,7 +485,13 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 	const endWatch = watchLeftovers(account, outbox.page, showLeftovers);
 
 	// For the console and for tests.
-	Object.assign(window, { pgSheet: { contentOf: (row: number, col: number) => view?.contentOf({ row, col }) ?? null, layoutOf: (row: number, col: number) => view?.layoutOf(row, col), editorText: () => view?.editorText() ?? null } });
+	Object.assign(window, {
+		pgSheet: {
+			contentOf: (row: number, col: number) => view?.contentOf({ row, col }) ?? null,
+			layoutOf: (row: number, col: number) => view?.layoutOf(row, col),
+			editorText: () => view?.editorText() ?? null,
+		},
+	});
 
 	return {
 		unsaved,

@@ -55,8 +55,14 @@ export class FindDrawer {
 	private timer: ReturnType<typeof setTimeout> | undefined;
 	private listening: { dispose(): void } | undefined;
 
-	constructor(private readonly context: EditorContext, private readonly sheet: FindSheet) {
-		this.buttons = [button(t('find.replace'), () => this.replace(), { name: 'replace' }), button(t('find.replaceAll'), () => this.replaceAll(), { name: 'replace-all' })];
+	constructor(
+		private readonly context: EditorContext,
+		private readonly sheet: FindSheet,
+	) {
+		this.buttons = [
+			button(t('find.replace'), () => this.replace(), { name: 'replace' }),
+			button(t('find.replaceAll'), () => this.replaceAll(), { name: 'replace-all' }),
+		];
 		for (const input of [this.text.input, this.matchCase, this.whole, this.formulas]) input.addEventListener('input', () => this.countSoon(waitMs / 3));
 		this.text.input.addEventListener('keydown', (event) => {
 			if (event.key !== 'Enter' || event.isComposing) return;
@@ -79,7 +85,12 @@ export class FindDrawer {
 				option(this.matchCase, t('find.case')),
 				option(this.whole, t('find.whole')),
 				option(this.formulas, t('find.formulas')),
-				h('div', { class: 'find-buttons' }, button(t('find.next'), () => this.go(false), { class: 'primary' }), button(t('find.previous'), () => this.go(true))),
+				h(
+					'div',
+					{ class: 'find-buttons' },
+					button(t('find.next'), () => this.go(false), { class: 'primary' }),
+					button(t('find.previous'), () => this.go(true)),
+				),
 				this.count,
 				this.unread,
 				this.by.row,

@@ -63,7 +63,10 @@ export function openHistory(context: EditorContext): void {
 				addPeople(items);
 				if (next === null) break;
 			}
-			if (list.childElementCount === 0) list.append(h('li', { class: 'empty' }, t(before !== null ? 'history.noneYet' : person.value !== '' || range !== null ? 'history.notFound' : 'history.none')));
+			if (list.childElementCount === 0)
+				list.append(
+					h('li', { class: 'empty' }, t(before !== null ? 'history.noneYet' : person.value !== '' || range !== null ? 'history.notFound' : 'history.none')),
+				);
 			else if (shown > 0) list.querySelector('.empty')?.remove();
 			more.hidden = before === null;
 		} catch (error) {

@@ -100,7 +100,10 @@ export class KeptList {
 
 	private describe({ edits, lost, others }: Item): string {
 		const short = (text: string): string => `“${text.length > mostLetters ? `${text.slice(0, mostLetters)}…` : text}”`;
-		const all = [...edits.map(({ row, col, content }) => `${cellName(row, col)}: ${content === undefined ? `“${t('kept.format')}”` : short(content)}`), ...lost.map(short)];
+		const all = [
+			...edits.map(({ row, col, content }) => `${cellName(row, col)}: ${content === undefined ? `“${t('kept.format')}”` : short(content)}`),
+			...lost.map(short),
+		];
 		const kinds = new Set(others.map((edit) => t(isProperty(edit) ? 'kept.layout' : 'kept.structure')));
 		const more = all.length - mostCells;
 		const cells = all.slice(0, mostCells).join(', ') + (more > 0 ? ` ${t('kept.more', { count: more })}` : '');

@@ -12,11 +12,15 @@ function withModule<M>(loading: Promise<M>, work: (module: M) => void): void {
 
 /** The button with the user's name, which opens the dialog of the account. */
 export function accountButton(session: Session, navigation: Navigation): HTMLButtonElement {
-	const opener = button(session.username, () => withModule(import('./account'), ({ openAccount }) => openAccount(session, navigation, () => (opener.textContent = session.username))), {
-		class: 'user link',
-		'aria-haspopup': 'dialog',
-		title: t('account.title'),
-	});
+	const opener = button(
+		session.username,
+		() => withModule(import('./account'), ({ openAccount }) => openAccount(session, navigation, () => (opener.textContent = session.username))),
+		{
+			class: 'user link',
+			'aria-haspopup': 'dialog',
+			title: t('account.title'),
+		},
+	);
 	return opener;
 }
 
@@ -42,5 +46,10 @@ export function importButton(session: Session, area: HTMLElement, navigation: Na
 	};
 	for (const name of ['dragover', 'dragleave'] as const) document.addEventListener(name, over, { signal });
 	document.addEventListener('drop', drop, { signal });
-	return h('span', {}, button(t('csv.import'), () => input.click(), { title: t('csv.importHelp') }), input);
+	return h(
+		'span',
+		{},
+		button(t('csv.import'), () => input.click(), { title: t('csv.importHelp') }),
+		input,
+	);
 }

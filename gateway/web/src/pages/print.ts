@@ -54,7 +54,12 @@ function printedOf(parts: GridParts): Range | null {
 	const merged = parts.sheet.getMergedCell(selected.startRow || 0, selected.startColumn || 0);
 	if (merged && merged.endRow === selected.endRow && merged.endColumn === selected.endColumn) return used;
 	const end = (value: number, last: number) => (value < last ? value : last);
-	const range = { row: selected.startRow || 0, col: selected.startColumn || 0, toRow: end(selected.endRow, used.toRow), toCol: end(selected.endColumn, used.toCol) };
+	const range = {
+		row: selected.startRow || 0,
+		col: selected.startColumn || 0,
+		toRow: end(selected.endRow, used.toRow),
+		toCol: end(selected.endColumn, used.toCol),
+	};
 	return range.row > range.toRow || range.col > range.toCol ? used : range;
 }
 
@@ -100,7 +105,10 @@ export function spansOf(rows: readonly number[], cols: readonly number[], merges
 	const spans = new Map<string, Span>();
 	const covered = new Set<string>();
 	for (const { startRow, endRow, startColumn, endColumn } of merges) {
-		const [down, across] = [rows.slice(countBelow(rows, startRow), countBelow(rows, endRow + 1)), cols.slice(countBelow(cols, startColumn), countBelow(cols, endColumn + 1))];
+		const [down, across] = [
+			rows.slice(countBelow(rows, startRow), countBelow(rows, endRow + 1)),
+			cols.slice(countBelow(cols, startColumn), countBelow(cols, endColumn + 1)),
+		];
 		if (down.length === 0 || across.length === 0) continue;
 		for (const r of down) for (const c of across) covered.add(`${r},${c}`);
 		const first = `${down[0]},${across[0]}`;
@@ -143,7 +151,13 @@ function tableOf({ parts, contentOf }: PrintSheet, { row, col, toRow, toCol }: R
 	const frozen = countBelow(rows, ySplit);
 	const headEnd = rows.findIndex((r, i) => i >= frozen || cols.some((c) => (spans.get(`${r},${c}`)?.rows ?? 1) > frozen - i));
 	const head = headEnd < 0 ? rows.length - 1 : headEnd;
-	const table = h('table', {}, h('colgroup', {}, ...columns), head > 0 && h('thead', {}, ...rows.slice(0, head).map(line)), h('tbody', {}, ...rows.slice(Math.max(head, 0)).map(line)));
+	const table = h(
+		'table',
+		{},
+		h('colgroup', {}, ...columns),
+		head > 0 && h('thead', {}, ...rows.slice(0, head).map(line)),
+		h('tbody', {}, ...rows.slice(Math.max(head, 0)).map(line)),
+	);
 	table.style.width = `${width}px`;
 	return { table, width };
 }
@@ -156,7 +170,10 @@ export function paperOf(sheet: PrintSheet): HTMLElement {
 	const rows = Math.max(1, Math.floor(mostCells / (range.toCol - range.col + 1)));
 	const printed = { ...range, toRow: Math.min(range.toRow, range.row + rows - 1) };
 	const unread = sheet.unread();
-	const notes = [printed.toRow < range.toRow && t('print.cut', { range: rangeName(printed), count: mostCells }), unread && t('print.unread', { range: rangeName(unread) })].filter((note) => note !== false && note !== null);
+	const notes = [
+		printed.toRow < range.toRow && t('print.cut', { range: rangeName(printed), count: mostCells }),
+		unread && t('print.unread', { range: rangeName(unread) }),
+	].filter((note) => note !== false && note !== null);
 	const { table, width } = tableOf(sheet, printed);
 	if (width > pageWidth) paper.classList.add('wide');
 	const room = width > pageWidth ? wideWidth : pageWidth;
@@ -175,11 +192,15 @@ export function addPrinting(sheetNow: () => PrintSheet | null): () => void {
 		paper?.remove();
 		paper = null;
 	};
-	window.addEventListener('beforeprint', () => {
-		const sheet = sheetNow();
-		remove();
-		if (sheet) document.body.append((paper = paperOf(sheet)));
-	}, { signal });
+	window.addEventListener(
+		'beforeprint',
+		() => {
+			const sheet = sheetNow();
+			remove();
+			if (sheet) document.body.append((paper = paperOf(sheet)));
+		},
+		{ signal },
+	);
 	window.addEventListener('afterprint', remove, { signal });
 	return () => {
 		listening.abort();

@@ -43,11 +43,14 @@ export function openShare({ sheetApi }: EditorContext, heading: string): void {
 			return;
 		}
 		const chosen = linkRole.select.value === 'off' ? null : linkRole.select.value;
-		void run(async () => {
-			const key = await sheetApi.shareLink(chosen);
-			link.input.value = key === null ? '' : `${location.origin}/?id=${sheetApi.fid}#link=${key}`;
-			await access.load();
-		}, () => t(chosen ? 'share.linkOn' : 'share.linkOff'));
+		void run(
+			async () => {
+				const key = await sheetApi.shareLink(chosen);
+				link.input.value = key === null ? '' : `${location.origin}/?id=${sheetApi.fid}#link=${key}`;
+				await access.load();
+			},
+			() => t(chosen ? 'share.linkOn' : 'share.linkOff'),
+		);
 	};
 	const copy = () => {
 		if (link.input.value === '') {

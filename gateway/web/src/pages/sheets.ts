@@ -35,10 +35,7 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 	});
 	const list = h('div', { class: 'list' }, h('p', { role: 'status' }, t('sheets.loading')));
 	const unsent = h('p', { class: 'problem', role: 'alert' });
-	const tabs = [
-		button(t('sheets.current'), () => turn(false)),
-		button(t('sheets.trash'), () => turn(true)),
-	];
+	const tabs = [button(t('sheets.current'), () => turn(false)), button(t('sheets.trash'), () => turn(true))];
 
 	function turn(toTrash: boolean): void {
 		trash = toTrash;
@@ -69,7 +66,11 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 			if (gone || current !== loads) return;
 			busy = wantsMore = false;
 			if (isSignedOut(error)) navigation.signOut(true);
-			else list.replaceChildren(h('p', { class: 'problem', role: 'alert' }, explain(error)), button(t('retry'), () => void load()));
+			else
+				list.replaceChildren(
+					h('p', { class: 'problem', role: 'alert' }, explain(error)),
+					button(t('retry'), () => void load()),
+				);
 		}
 	}
 
@@ -101,7 +102,9 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 
 	function draw(): void {
 		tabs.forEach((tab, i) => tab.setAttribute('aria-pressed', String(trash === (i === 1))));
-		const all = sheets.filter((sheet) => sheet.isDeleted === trash).map((sheet): Shown => ({ sheet, name: sheet.name || t('sheets.unnamed'), owner: ownerOf(sheet) }));
+		const all = sheets
+			.filter((sheet) => sheet.isDeleted === trash)
+			.map((sheet): Shown => ({ sheet, name: sheet.name || t('sheets.unnamed'), owner: ownerOf(sheet) }));
 		const shown = arrange(all, arrangement, language);
 		const further = next === null ? [] : busy ? [h('p', { role: 'status' }, t('sheets.loading'))] : [button(t('sheets.more'), readMore)];
 		const refocus = focused();
@@ -110,7 +113,14 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 			refocus();
 			return;
 		}
-		const head = h('tr', {}, column('name', t('sheets.name')), column('owner', t('sheets.owner')), column('used', t('sheets.used')), h('th', { scope: 'col' }, h('span', { class: 'visually-hidden' }, t('sheets.actions'))));
+		const head = h(
+			'tr',
+			{},
+			column('name', t('sheets.name')),
+			column('owner', t('sheets.owner')),
+			column('used', t('sheets.used')),
+			h('th', { scope: 'col' }, h('span', { class: 'visually-hidden' }, t('sheets.actions'))),
+		);
 		list.replaceChildren(h('table', {}, h('thead', {}, head), h('tbody', {}, ...shown.map(row))), ...further);
 		refocus();
 	}
@@ -160,10 +170,11 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 	};
 
 	function renameButton(sheet: SheetInfo, name: string): HTMLElement {
-		const run = () => askName(t('sheets.rename'), t('sheets.renameSave'), sheet.name, async (next) => {
-			await renameSheet(session.token, sheet.fid, next);
-			void load();
-		});
+		const run = () =>
+			askName(t('sheets.rename'), t('sheets.renameSave'), sheet.name, async (next) => {
+				await renameSheet(session.token, sheet.fid, next);
+				void load();
+			});
 		return button(t('sheets.rename'), run, { 'aria-label': t('sheets.renameOf', { name }) });
 	}
 
@@ -229,7 +240,8 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 	function showRefused({ refused }: Leftovers): void {
 		const fids = [...new Set(refused.map(({ sheet }) => sheet))];
 		const links = fids.map((fid) => h('a', { href: `/?id=${fid}`, click: follow(fid) }, sheets.find((sheet) => sheet.fid === fid)?.name ?? String(fid)));
-		if (links.length !== unsent.children.length) unsent.replaceChildren(...(links.length > 0 ? [t('sheets.unsent')] : []), ...links.flatMap((link) => [' ', link]));
+		if (links.length !== unsent.children.length)
+			unsent.replaceChildren(...(links.length > 0 ? [t('sheets.unsent')] : []), ...links.flatMap((link) => [' ', link]));
 	}
 
 	const main = h('main', { class: 'sheets' });

@@ -85,7 +85,18 @@ export function askPassword(session: Session, leave: () => void): Promise<boolea
 				submit.disabled = false;
 			}
 		};
-		const form = h('form', { submit: (event) => void send(event) }, password.row, problem, h('footer', {}, button(t('signout'), () => (close(), leave())), submit));
+		const form = h(
+			'form',
+			{ submit: (event) => void send(event) },
+			password.row,
+			problem,
+			h(
+				'footer',
+				{},
+				button(t('signout'), () => (close(), leave())),
+				submit,
+			),
+		);
 		const { dialog, close } = openDialog(t('signin.again', { name: session.username }), h('p', {}, t('signin.againHelp')), form);
 		dialog.addEventListener('close', () => resolve(done));
 		password.input.focus();

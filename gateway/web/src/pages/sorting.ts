@@ -35,7 +35,9 @@ const fold = (text: string) => text.normalize('NFKC').toLowerCase();
 
 /** Those that the search finds, in order. Equal ones stay in the order of the gateway. */
 export function arrange(sheets: Shown[], { search, by, descending }: Arrangement, language: string): Shown[] {
-	const words = fold(search).split(/\s+/).filter((word) => word !== '');
+	const words = fold(search)
+		.split(/\s+/)
+		.filter((word) => word !== '');
 	const found = sheets.filter(({ name, owner }) => words.every((word) => fold(name).includes(word) || fold(owner).includes(word)));
 	if (by === null) return found;
 	const { compare } = new Intl.Collator(language, { numeric: true });

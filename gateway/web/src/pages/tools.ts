@@ -40,7 +40,11 @@ export function addTools({ context, session, view, name }: ToolParts): Tools {
 				return view()?.read(row, col).content ?? '';
 			};
 			const grid = { contentAt, shownAt: (place: Place) => view()?.contentOf(place)?.shown ?? '' };
-			const rest = { canEdit: () => session.canEdit, holderOf: (place: Place) => session.holderOf(place), write: (edits: Parameters<SheetSession['write']>[0]) => session.write(edits) };
+			const rest = {
+				canEdit: () => session.canEdit,
+				holderOf: (place: Place) => session.holderOf(place),
+				write: (edits: Parameters<SheetSession['write']>[0]) => session.write(edits),
+			};
 			return new FindDrawer(context, { ...sheet, ...grid, ...rest });
 		});
 		try {

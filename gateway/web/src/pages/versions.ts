@@ -15,13 +15,18 @@ export function openVersions(context: EditorContext): void {
 	const list = h('ol', { class: 'entries' });
 	const label = field(t('versions.label'), { name: 'label', autocomplete: 'off' });
 	const save = h('button', { type: 'submit', class: 'primary' }, t('versions.save'));
-	const saving = h('form', {
-		class: 'inline for-editors',
-		submit: (event) => {
-			event.preventDefault();
-			void saveNow();
+	const saving = h(
+		'form',
+		{
+			class: 'inline for-editors',
+			submit: (event) => {
+				event.preventDefault();
+				void saveNow();
+			},
 		},
-	}, label.row, save);
+		label.row,
+		save,
+	);
 	const more = button(t('versions.older'), () => void load(true));
 	let before: number | null = null;
 	/** A later call shows the list. */
@@ -75,7 +80,10 @@ export function openVersions(context: EditorContext): void {
 				{ class: 'actions' },
 				button(t('versions.preview'), () => void preview(context, cid, () => void (isOpen() && load())), { 'aria-label': t('versions.previewOf', { cid }) }),
 				button(t('versions.restore'), () => void restore(cid), { 'aria-label': t('versions.restoreOf', { cid }), class: 'for-editors' }),
-				button(t('versions.rename'), (event) => rename(event.target as HTMLElement, cid, restored ? '' : label), { 'aria-label': t('versions.renameOf', { cid }), class: 'for-editors' }),
+				button(t('versions.rename'), (event) => rename(event.target as HTMLElement, cid, restored ? '' : label), {
+					'aria-label': t('versions.renameOf', { cid }),
+					class: 'for-editors',
+				}),
 			),
 		);
 	}

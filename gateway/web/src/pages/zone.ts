@@ -22,15 +22,28 @@ export class ZoneButton {
 	private open(): void {
 		const names = new Set(['UTC', this.zone, ...Intl.supportedValuesOf('timeZone')]);
 		const canEdit = this.canEdit();
-		const select = h('select', { id: 'zone', disabled: !canEdit }, ...[...names].sort().map((name) => h('option', { value: name, selected: name === this.zone }, name.replaceAll('_', ' '))));
+		const select = h(
+			'select',
+			{ id: 'zone', disabled: !canEdit },
+			...[...names].sort().map((name) => h('option', { value: name, selected: name === this.zone }, name.replaceAll('_', ' '))),
+		);
 		const { close } = openDialog(
 			t('zone.title'),
 			h('p', {}, t('zone.help')),
 			h('div', { class: 'field' }, h('label', { for: 'zone' }, t('zone.label')), select),
-			h('footer', {}, button(t('cancel'), () => close()), button(t('zone.save'), () => {
-				if (select.value !== this.zone) this.write(select.value);
-				close();
-			}, { class: 'primary', disabled: !canEdit })),
+			h(
+				'footer',
+				{},
+				button(t('cancel'), () => close()),
+				button(
+					t('zone.save'),
+					() => {
+						if (select.value !== this.zone) this.write(select.value);
+						close();
+					},
+					{ class: 'primary', disabled: !canEdit },
+				),
+			),
 		);
 	}
 }

@@ -48,7 +48,9 @@ function withoutEnd(date: string, fillers: ReadonlySet<string>): string {
  */
 export function readDate(text: string, { order, months, fillers }: Pick<Locale, 'order' | 'months' | 'fillers'>): string | null {
 	const { date, time } = divide(text.replace(/[\u202f\u00a0]/g, ' ').trim());
-	const numeric = /^([0-9]{1,4})([-/]|\.\s?)([0-9]{1,2})\2([0-9]{1,4})\.?$/.exec(date) ?? /^([0-9]{4})(年|년)\s?([0-9]{1,2})[月월]\s?([0-9]{1,2})[日号號일]$/.exec(withoutEnd(date, fillers));
+	const numeric =
+		/^([0-9]{1,4})([-/]|\.\s?)([0-9]{1,2})\2([0-9]{1,4})\.?$/.exec(date) ??
+		/^([0-9]{4})(年|년)\s?([0-9]{1,2})[月월]\s?([0-9]{1,2})[日号號일]$/.exec(withoutEnd(date, fillers));
 	if (numeric) {
 		const [first, middle, last] = [numeric[1]!, numeric[3]!, numeric[4]!];
 		if (first.length === 4 && last.length <= 2) return contentOf(Number(first), Number(middle), Number(last), time);
@@ -58,7 +60,10 @@ export function readDate(text: string, { order, months, fillers }: Pick<Locale, 
 		return contentOf(fullYear(last), Number(month), Number(day), time);
 	}
 	// Friday, 1 March 2024; March 1, 2024; 1-Mar-24; 1. März 2024; 1 de marzo de 2024; 1er mars 2024
-	const words = date.replace(/([0-9])(st|nd|rd|th|er|º|°)(?=[\s,]|$)/gi, '$1').split(/[\s,/-]+|(?<=[0-9])\./).filter((word) => word && !fillers.has(plainMonth(word)));
+	const words = date
+		.replace(/([0-9])(st|nd|rd|th|er|º|°)(?=[\s,]|$)/gi, '$1')
+		.split(/[\s,/-]+|(?<=[0-9])\./)
+		.filter((word) => word && !fillers.has(plainMonth(word)));
 	const at = words.findIndex((word) => months.has(plainMonth(word)));
 	if (at < 0) return null;
 	const month = months.get(plainMonth(words[at]!))!;
@@ -73,6 +78,9 @@ export function readDate(text: string, { order, months, fillers }: Pick<Locale, 
 export function orderOf(pattern: string): Locale['order'] | null {
 	const bare = pattern.replace(/"[^"]*"|\\.|\[[^\]]*\]/g, ' ').toLowerCase();
 	const dates = bare.split(/h|s|;/)[0]!;
-	const order = [...dates.matchAll(/d+|m+|y+/g)].filter(([run]) => run !== 'dddd' && run !== 'ddd').map(([run]) => run[0]).join('');
+	const order = [...dates.matchAll(/d+|m+|y+/g)]
+		.filter(([run]) => run !== 'dddd' && run !== 'ddd')
+		.map(([run]) => run[0])
+		.join('');
 	return order === 'dmy' || order === 'mdy' || order === 'ymd' ? order : null;
 }

@@ -31,7 +31,8 @@ const linkPattern = /^(https?:\/\/|mailto:)/i;
 function readDeclarations(text: string): Declarations {
 	const declarations: Declarations = new Map();
 	// A semicolon may stand in quotation marks, or behind a backslash.
-	for (const [, name, value] of text.matchAll(/([\w-]+)\s*:\s*((?:"(?:\\[\s\S]|[^"\\])*"|'(?:\\[\s\S]|[^'\\])*'|\\[\s\S]|[^;"'\\])+)/g)) declarations.set(name!.toLowerCase(), value!.trim());
+	for (const [, name, value] of text.matchAll(/([\w-]+)\s*:\s*((?:"(?:\\[\s\S]|[^"\\])*"|'(?:\\[\s\S]|[^'\\])*'|\\[\s\S]|[^;"'\\])+)/g))
+		declarations.set(name!.toLowerCase(), value!.trim());
 	return declarations;
 }
 
@@ -40,7 +41,8 @@ function readRules(text: string): Map<string, Declarations> {
 	const rules = new Map<string, Declarations>();
 	const plain = text.replace(/<!--|-->/g, '').replace(/\/\*[\s\S]*?\*\//g, '');
 	for (const [, selectors, body] of plain.matchAll(/([^{}]+)\{((?:"(?:\\[\s\S]|[^"\\])*"|'(?:\\[\s\S]|[^'\\])*'|\\[\s\S]|[^}"'\\])*)\}/g)) {
-		for (const selector of selectors!.split(',').map((one) => one.trim().toLowerCase())) rules.set(selector, new Map([...(rules.get(selector) ?? []), ...readDeclarations(body!)]));
+		for (const selector of selectors!.split(',').map((one) => one.trim().toLowerCase()))
+			rules.set(selector, new Map([...(rules.get(selector) ?? []), ...readDeclarations(body!)]));
 	}
 	return rules;
 }
@@ -128,17 +130,53 @@ function styleOf(css: Declarations): Style {
 /** What the tag of an element means. */
 function tagDeclarations(element: Element): [string, string][] {
 	const tags: Record<string, [string, string][]> = {
-		...{ b: [['font-weight', 'bold']], strong: [['font-weight', 'bold']], th: [['font-weight', 'bold'], ['text-align', 'center']] },
+		...{
+			b: [['font-weight', 'bold']],
+			strong: [['font-weight', 'bold']],
+			th: [
+				['font-weight', 'bold'],
+				['text-align', 'center'],
+			],
+		},
 		...{ i: [['font-style', 'italic']], em: [['font-style', 'italic']] },
 		...{ u: [['text-decoration', 'underline']], s: [['text-decoration', 'line-through']], del: [['text-decoration', 'line-through']] },
 	};
-	const attributes: [string, string][] = [['align', 'text-align'], ['valign', 'vertical-align'], ['bgcolor', 'background-color'], ['color', 'color'], ['face', 'font-family']];
-	return [...(tags[element.localName] ?? []), ...attributes.flatMap(([name, property]): [string, string][] => (element.hasAttribute(name) ? [[property, element.getAttribute(name)!]] : []))];
+	const attributes: [string, string][] = [
+		['align', 'text-align'],
+		['valign', 'vertical-align'],
+		['bgcolor', 'background-color'],
+		['color', 'color'],
+		['face', 'font-family'],
+	];
+	return [
+		...(tags[element.localName] ?? []),
+		...attributes.flatMap(([name, property]): [string, string][] => (element.hasAttribute(name) ? [[property, element.getAttribute(name)!]] : [])),
+	];
 }
 
 // ---- texts ----
 
-const blocks = new Set(['p', 'div', 'li', 'ul', 'ol', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'pre', 'blockquote', 'tr', 'table', 'section', 'article', 'dt', 'dd']);
+const blocks = new Set([
+	'p',
+	'div',
+	'li',
+	'ul',
+	'ol',
+	'h1',
+	'h2',
+	'h3',
+	'h4',
+	'h5',
+	'h6',
+	'pre',
+	'blockquote',
+	'tr',
+	'table',
+	'section',
+	'article',
+	'dt',
+	'dd',
+]);
 const unread = new Set(['style', 'script', 'head', 'title', 'meta', 'link', 'template', 'noscript']);
 
 /** The text of nodes as a browser shows it. */
@@ -217,7 +255,10 @@ function readCell(element: Element, above: Declarations, styles: Styles, locale:
 		...[...above].filter(([name]) => inherited.test(name) || name.startsWith('background')),
 		...chain.flatMap((one) => [...tagDeclarations(one), ...styles.of(one)].filter(([name]) => one === element || inherited.test(name))),
 	]);
-	const link = chain.find((one) => one.localName === 'a')?.getAttribute('href')?.trim();
+	const link = chain
+		.find((one) => one.localName === 'a')
+		?.getAttribute('href')
+		?.trim();
 	const span = (name: string) => Math.max(1, Math.min(Number(element.getAttribute(name)) || 1, 16384));
 	return {
 		text: textOf(element, css),
@@ -261,7 +302,10 @@ function readLines(nodes: Node[], rows: PastedRows): void {
 	if (text.trim() === '') return;
 	const links = elements.flatMap((element) => (element.localName === 'a' ? [element] : [...element.querySelectorAll('a')]));
 	for (const line of text.split('\n')) {
-		const link = links.find((one) => new TextReader().read(one.childNodes).trim() === line.trim())?.getAttribute('href')?.trim();
+		const link = links
+			.find((one) => new TextReader().read(one.childNodes).trim() === line.trim())
+			?.getAttribute('href')
+			?.trim();
 		rows.push(new Map([[0, plainCell(line, link && linkPattern.test(link) ? link : undefined)]]));
 	}
 }

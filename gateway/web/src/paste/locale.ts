@@ -29,17 +29,31 @@ function readLocale(language: string): Locale {
 	const found = order in patterns ? (order as Locale['order']) : 'ymd';
 	const months = new Map<string, number>();
 	const fillers = new Set(['of', 'the', 'de']);
-	for (const [of, length] of [['en', 'long'], ['en', 'short'], [language, 'long'], [language, 'short']] as const) {
+	for (const [of, length] of [
+		['en', 'long'],
+		['en', 'short'],
+		[language, 'long'],
+		[language, 'short'],
+	] as const) {
 		const format = (options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(of, { ...options, timeZone: 'UTC' });
 		// The name as it stands in a date differs in some languages from the name alone.
-		const [inDate, alone, dayAlone] = [format({ day: 'numeric', month: length, year: 'numeric', weekday: length }), format({ month: length }), format({ weekday: length })];
+		const [inDate, alone, dayAlone] = [
+			format({ day: 'numeric', month: length, year: 'numeric', weekday: length }),
+			format({ month: length }),
+			format({ weekday: length }),
+		];
 		for (let number = 1; number <= 12; number++) {
 			const at = Date.UTC(2024, number - 1, 15);
-			for (const name of [alone.format(at), inDate.formatToParts(at).find(({ type }) => type === 'month')!.value]) if (/\p{L}/u.test(name)) months.set(plainMonth(name), number);
+			for (const name of [alone.format(at), inDate.formatToParts(at).find(({ type }) => type === 'month')!.value])
+				if (/\p{L}/u.test(name)) months.set(plainMonth(name), number);
 		}
 		for (let day = 1; day <= 7; day++) {
-			for (const { type, value } of inDate.formatToParts(Date.UTC(2024, 0, day))) if (type === 'literal' || type === 'weekday') value.split(/[\s,/-]+/).forEach((word) => fillers.add(plainMonth(word)));
-			dayAlone.format(Date.UTC(2024, 0, day)).split('-').forEach((word) => fillers.add(plainMonth(word)));
+			for (const { type, value } of inDate.formatToParts(Date.UTC(2024, 0, day)))
+				if (type === 'literal' || type === 'weekday') value.split(/[\s,/-]+/).forEach((word) => fillers.add(plainMonth(word)));
+			dayAlone
+				.format(Date.UTC(2024, 0, day))
+				.split('-')
+				.forEach((word) => fillers.add(plainMonth(word)));
 		}
 	}
 	const comma = new Intl.NumberFormat(language).formatToParts(1.5).some(({ type, value }) => type === 'decimal' && value === ',');

@@ -24,7 +24,9 @@ function namedFormats({ datePattern }: Locale): Record<string, string> {
 
 /** Characters with a backslash in CSS: \0022, \#, \\. */
 function unescapeCss(text: string): string {
-	return text.replace(/\\([0-9a-fA-F]{4,6}) ?|\\([\s\S])/g, (_, code: string | undefined, character: string) => (code ? String.fromCodePoint(parseInt(code, 16)) : character));
+	return text.replace(/\\([0-9a-fA-F]{4,6}) ?|\\([\s\S])/g, (_, code: string | undefined, character: string) =>
+		code ? String.fromCodePoint(parseInt(code, 16)) : character,
+	);
 }
 
 /** The number format of a value of mso-number-format. */
@@ -37,7 +39,18 @@ export function excelFormat(value: string, locale: Locale): string {
 const commaLanguages = new Set([2, 5, 6, 7, 8, 10, 11, 12, 14, 16, 19, 20, 21, 22, 24, 25, 26, 27, 29, 31, 33, 34, 36, 42]);
 const pointPlaces = new Set([2055, 5127, 2058, 21514]); // Switzerland, Liechtenstein, Mexico, Spanish in the USA
 /** What languages write for the D, M, Y and H of dates and times. */
-const dateLetters = new Map([[6, 'DMÅT'], [7, 'TMJH'], [10, 'DMAH'], [11, 'PKVT'], [12, 'JMAH'], [16, 'GMAH'], [19, 'DMJU'], [20, 'DMÅT'], [22, 'DMAH'], [29, 'DMÅT']]);
+const dateLetters = new Map([
+	[6, 'DMÅT'],
+	[7, 'TMJH'],
+	[10, 'DMAH'],
+	[11, 'PKVT'],
+	[12, 'JMAH'],
+	[16, 'GMAH'],
+	[19, 'DMJU'],
+	[20, 'DMÅT'],
+	[22, 'DMAH'],
+	[29, 'DMÅT'],
+]);
 
 /** The number format of LibreOffice's sdnum: the language of the document; that of the format, 0: the same; the format in that language. */
 function libreFormat(sdnum: string): string {

@@ -44,7 +44,14 @@ function linkContent(link: string, text: string): string {
 }
 
 /** What a cell is to be: its content and format, and whether the format of the source is understood. */
-function stateOf(cell: PastedCell, { row, col }: Place, kind: PasteKind, locale: Locale, style: Style, computes: (formula: string) => boolean): { content?: string; style?: Style; understood: boolean } {
+function stateOf(
+	cell: PastedCell,
+	{ row, col }: Place,
+	kind: PasteKind,
+	locale: Locale,
+	style: Style,
+	computes: (formula: string) => boolean,
+): { content?: string; style?: Style; understood: boolean } {
 	const { content, pattern, understood } = pastedValue(cell.text, cell.marks, locale);
 	if (kind === 'plain' || kind === 'values') {
 		const before = (style?.['n'] as { pattern?: string } | undefined)?.pattern;
@@ -62,7 +69,14 @@ function stateOf(cell: PastedCell, { row, col }: Place, kind: PasteKind, locale:
 const empty: PastedCell = { text: '', marks: {}, style: null, rows: 1, cols: 1 };
 
 /** `styleAt`: the format that a cell has. `computes`: whether a formula has a result here; otherwise the value is pasted. */
-export function planPaste(rows: PastedRows, range: Range, kind: PasteKind, locale: Locale, styleAt: (row: number, col: number) => Style, computes: (formula: string) => boolean): PastePlan {
+export function planPaste(
+	rows: PastedRows,
+	range: Range,
+	kind: PasteKind,
+	locale: Locale,
+	styleAt: (row: number, col: number) => Style,
+	computes: (formula: string) => boolean,
+): PastePlan {
 	const [height, width] = sizeOf(rows);
 	const plan: PastePlan = { range, edits: [], merges: [], lostFormats: 0 };
 	for (let row = range.row; row <= range.toRow; row++) {

@@ -1,6 +1,17 @@
 // value.ts - the content of a cell for a text that was typed or pasted, and for a value that another spreadsheet shows.
 import { getNumfmtParseValueFilter, numfmt } from '@univerjs/core';
-import { formattedContent, formatTime, isDateFormat, isNumberText, isTimeFormat, losesDigits, numberContent, parseContent, parseTime, textContent } from '../content';
+import {
+	formattedContent,
+	formatTime,
+	isDateFormat,
+	isNumberText,
+	isTimeFormat,
+	losesDigits,
+	numberContent,
+	parseContent,
+	parseTime,
+	textContent,
+} from '../content';
 import { orderOf, readDate, readTime } from './dates';
 import type { Locale } from './locale';
 import type { Marks } from './marks';

@@ -8,7 +8,21 @@ import type { CellEdit, Edit, Place, PropertyEdit, StructureEdit } from '../v2/m
 import { moveProperty, propertyName, sameValue } from '../v2/properties';
 import { keyOf } from '../v2/replica';
 import { sameStyle } from '../style';
-import { type Cells, type LineMove, type Sheet, cellsOf, followMove, moveBack, moveCells, moveChange, movedContent, movedPlace, moveEdits, structureOf, writes } from './moving';
+import {
+	type Cells,
+	type LineMove,
+	type Sheet,
+	cellsOf,
+	followMove,
+	moveBack,
+	moveCells,
+	moveChange,
+	movedContent,
+	movedPlace,
+	moveEdits,
+	structureOf,
+	writes,
+} from './moving';
 
 /** Why a structure edit is not taken back: somebody has written into the rows, a formula refers to them, they are deleted,
  * their cells were not read, or they are too many for one operation. */
@@ -36,10 +50,13 @@ const structure = (edits: Edit[]): StructureEdit[] => edits as StructureEdit[];
 const lostReferences = (text: string): number => text.split('#REF!').length;
 const sameCells = (a: CellEdit[], b: CellEdit[]): boolean => {
 	const cells = new Map(a.map((cell) => [keyOf(cell.row, cell.col), cell]));
-	return a.length === b.length && b.every(({ row, col, content, style }) => {
-		const cell = cells.get(keyOf(row, col));
-		return cell && (cell.content ?? '') === (content ?? '') && sameStyle(cell.style ?? null, style ?? null);
-	});
+	return (
+		a.length === b.length &&
+		b.every(({ row, col, content, style }) => {
+			const cell = cells.get(keyOf(row, col));
+			return cell && (cell.content ?? '') === (content ?? '') && sameStyle(cell.style ?? null, style ?? null);
+		})
+	);
 };
 
 /** Takes an insertion back: deletes the rows or columns, if they have the cells that the user has put there. */
@@ -74,7 +91,13 @@ export class Removal implements Frame {
 			removed += run.n;
 			return cellsOf(shifted);
 		});
-		if (!sameCells(present.flatMap((range) => sheet.list(range)), this.cells)) return 'written';
+		if (
+			!sameCells(
+				present.flatMap((range) => sheet.list(range)),
+				this.cells,
+			)
+		)
+			return 'written';
 		const loses = (text: string) => lostReferences(this.runs.reduce((moved, run) => moveContent(moved, run) ?? moved, text)) > lostReferences(text);
 		if (this.keepsReferences && sheet.formulas().some(({ content }) => loses(content))) return 'referred';
 		return { edits: this.runs, skipped: [] };
@@ -124,11 +147,20 @@ export class Restoration implements Frame {
 	private properties: { before: PropertyEdit; left: PropertyEdit | undefined }[];
 
 	/** sheet: before the deletion. isRead: its cells are known. */
-	constructor(removal: StructureEdit, sheet: Sheet, private readonly isRead: boolean) {
+	constructor(
+		removal: StructureEdit,
+		sheet: Sheet,
+		private readonly isRead: boolean,
+	) {
 		const insert = inverse(removal);
 		this.insert = insert;
 		this.cells = sheet.list(cellsOf(removal));
-		this.formulas = lossy(sheet.formulas(), (place) => movePlace(place, removal), (text) => moveContent(text, removal), (text) => moveContent(text, insert));
+		this.formulas = lossy(
+			sheet.formulas(),
+			(place) => movePlace(place, removal),
+			(text) => moveContent(text, removal),
+			(text) => moveContent(text, insert),
+		);
 		this.properties = sheet.properties.flatMap((before) => {
 			const left = moveProperty(before, removal);
 			const back = left && moveProperty(left, insert);
@@ -184,7 +216,12 @@ export class MoveBack implements Frame {
 	constructor(move: LineMove, formulas: (Place & { content: string })[]) {
 		const back = moveBack(move);
 		this.move = back;
-		this.formulas = lossy(formulas, (place) => movedPlace(move, place), (text) => movedContent(move, text), (text) => movedContent(back, text));
+		this.formulas = lossy(
+			formulas,
+			(place) => movedPlace(move, place),
+			(text) => movedContent(move, text),
+			(text) => movedContent(back, text),
+		);
 	}
 
 	changes(): StructureEdit[] {

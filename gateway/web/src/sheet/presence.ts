@@ -85,7 +85,9 @@ export class Presence {
 			}
 			case 'range': {
 				const { t: _t, ...range } = message;
-				this.ranges = this.ranges.filter(({ row, col, toRow, toCol }) => row !== range.row || col !== range.col || toRow !== range.toRow || toCol !== range.toCol);
+				this.ranges = this.ranges.filter(
+					({ row, col, toRow, toCol }) => row !== range.row || col !== range.col || toRow !== range.toRow || toCol !== range.toCol,
+				);
 				if (range.session !== this.own && range.session !== 0) this.ranges.push(range);
 				break;
 			}

@@ -61,8 +61,12 @@ const firstRows = 120;
 const firstCols = 60;
 
 /** The smallest range that contains both. */
-const unite = (a: Range, b: Range): Range =>
-	({ row: Math.min(a.row, b.row), col: Math.min(a.col, b.col), toRow: Math.max(a.toRow, b.toRow), toCol: Math.max(a.toCol, b.toCol) });
+const unite = (a: Range, b: Range): Range => ({
+	row: Math.min(a.row, b.row),
+	col: Math.min(a.col, b.col),
+	toRow: Math.max(a.toRow, b.toRow),
+	toCol: Math.max(a.toCol, b.toCol),
+});
 
 export class SheetSession {
 	private readonly client: SheetClient;
@@ -254,7 +258,12 @@ export class SheetSession {
 	write(edits: CellEdit[], properties: PropertyEdit[] = []): void {
 		const changes = edits.map((edit): Change => {
 			const before = this.read(edit.row, edit.col);
-			return { row: edit.row, col: edit.col, before, after: { content: edit.content ?? before.content, style: edit.style === undefined ? before.style : edit.style } };
+			return {
+				row: edit.row,
+				col: edit.col,
+				before,
+				after: { content: edit.content ?? before.content, style: edit.style === undefined ? before.style : edit.style },
+			};
 		});
 		this.grid?.apply(edits);
 		this.undoStack.push([...this.known(changes), ...propertyChanges(properties, this.properties())]);

@@ -41,7 +41,15 @@ export function zoneOf(set: PropertySet): string {
 /** The date and the time there, as a cell stores them. */
 export function clockIn(zone: string, at: Date): string {
 	const format = new Intl.DateTimeFormat('en-US', {
-		timeZone: zone, hourCycle: 'h23', calendar: 'gregory', year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', minute: '2-digit', second: '2-digit',
+		timeZone: zone,
+		hourCycle: 'h23',
+		calendar: 'gregory',
+		year: 'numeric',
+		month: '2-digit',
+		day: '2-digit',
+		hour: '2-digit',
+		minute: '2-digit',
+		second: '2-digit',
 	});
 	const parts = Object.fromEntries(format.formatToParts(at).map(({ type, value }) => [type, value]));
 	return `${parts['year']}-${parts['month']}-${parts['day']} ${parts['hour']}:${parts['minute']}:${parts['second']}`;

@@ -137,11 +137,13 @@ export class UndoStack {
 	linesMoved(frame: StructureFrame, move: LineMove, changes: StructureEdit[], direction?: Direction, reversed?: StructureFrame): void {
 		const foreign = [...this.foreign];
 		this.restructured(frame, changes, direction, reversed);
-		this.foreign = new Map(foreign.map(([key, parts]) => {
-			const [row, col] = placeOf(key);
-			const place = movedPlace(move, { row, col });
-			return [keyOf(place.row, place.col), parts];
-		}));
+		this.foreign = new Map(
+			foreign.map(([key, parts]) => {
+				const [row, col] = placeOf(key);
+				const place = movedPlace(move, { row, col });
+				return [keyOf(place.row, place.col), parts];
+			}),
+		);
 	}
 
 	/** The last entry, if it is a structure edit. */

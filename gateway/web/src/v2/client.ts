@@ -4,7 +4,18 @@
 import { CodecError, decodeBinary, decodeJson, encodeBinary, encodeJson } from './codec';
 import { newClient } from './identity';
 import { isInsert, transform } from './lines';
-import { type CellEdit, type ClientMessage, type Edit, type Hello, type Range, type Reason, type ServerMessage, type StructureEdit, closeCodes, isStructure } from './messages';
+import {
+	type CellEdit,
+	type ClientMessage,
+	type Edit,
+	type Hello,
+	type Range,
+	type Reason,
+	type ServerMessage,
+	type StructureEdit,
+	closeCodes,
+	isStructure,
+} from './messages';
 import { type CellStore, Replica } from './replica';
 
 /** The part of WebSocket that the client uses. */
@@ -309,7 +320,16 @@ export class SheetClient {
 	 */
 	operate(edits: Edit[], seen?: number, isKept = true): Promise<number> {
 		return new Promise((done, failed) => {
-			const operation: Pending = { n: ++this.lastOperation, base: this.replica.seq, lost: false, edits, ...(seen !== undefined && { seen }), ...(!isKept && { brief: true }), done, failed };
+			const operation: Pending = {
+				n: ++this.lastOperation,
+				base: this.replica.seq,
+				lost: false,
+				edits,
+				...(seen !== undefined && { seen }),
+				...(!isKept && { brief: true }),
+				done,
+				failed,
+			};
 			this.pending.push(operation);
 			if (isKept) this.options.outbox?.put(operation, this.client, this.acked);
 			if (this.hello) this.sendOperation(operation);
@@ -484,7 +504,8 @@ export class SheetClient {
 		if (!again) return;
 		if (this.attempts > 0 && code !== closeCodes.moved) this.movedTo = null; // the gateway that it moved to is gone
 		if (code === closeCodes.moved && this.attempts < movesAtOnce) this.retryLater(0);
-		else if (code === 1012) this.retryLater(1); // a gateway is there, and the sheet will be served soon
+		else if (code === 1012)
+			this.retryLater(1); // a gateway is there, and the sheet will be served soon
 		else this.retryLater();
 	}
 

@@ -18,8 +18,7 @@ const sameRow = 0x80;
 /** The first has the kind kindInsertRows. */
 const changeKinds = ['insertRows', 'deleteRows', 'insertColumns', 'deleteColumns'] as const;
 
-const kindOf = (edit: CellEdit): number =>
-	edit.content !== undefined ? kindSet : edit.style !== undefined ? kindStyle : kindResize;
+const kindOf = (edit: CellEdit): number => (edit.content !== undefined ? kindSet : edit.style !== undefined ? kindStyle : kindResize);
 
 /** A structure edit in the binary form: its position as a cell, and the count as content. */
 function changeAsCell(change: StructureEdit): { kind: number; row: number; col: number; content: string } {
@@ -88,7 +87,11 @@ export function writeEdits(to: ByteWriter, edits: readonly (Edit & { uid?: numbe
 	to.number(edits.length);
 	for (const edit of edits) {
 		const uid = edit.uid ?? 0;
-		const { kind, row, col, content, style } = isStructure(edit) ? { ...changeAsCell(edit), style: undefined } : isProperty(edit) ? propertyAsCell(edit) : cellOf(edit);
+		const { kind, row, col, content, style } = isStructure(edit)
+			? { ...changeAsCell(edit), style: undefined }
+			: isProperty(edit)
+				? propertyAsCell(edit)
+				: cellOf(edit);
 		const uidIsKnown = before?.uid === uid;
 		const rowIsKnown = before?.row === row;
 		to.byte(kind | (style !== undefined ? hasStyle : 0) | (uidIsKnown ? sameUid : 0) | (rowIsKnown ? sameRow : 0));
@@ -169,7 +172,11 @@ export function tupleToEdit(tuple: unknown): Edit {
 	if (Array.isArray(tuple) && tuple[0] === 'property') return tupleToProperty(tuple);
 	if (Array.isArray(tuple) && typeof tuple[0] === 'string') {
 		if (tuple.length !== 3) throw new CodecError('an edit is malformed');
-		return makeChange(changeKinds.find((kind) => kind === tuple[0]), checkNumber(tuple[1]), checkNumber(tuple[2]));
+		return makeChange(
+			changeKinds.find((kind) => kind === tuple[0]),
+			checkNumber(tuple[1]),
+			checkNumber(tuple[2]),
+		);
 	}
 	return tupleToCell(tuple);
 }
@@ -177,10 +184,8 @@ export function tupleToEdit(tuple: unknown): Edit {
 export function tupleToCell(tuple: unknown): CellEdit {
 	if (!Array.isArray(tuple) || tuple.length < 2 || tuple.length > 4) throw new CodecError('an edit is malformed');
 	const [row, col, content, style] = tuple as unknown[];
-	if (content !== undefined && content !== null && typeof content !== 'string')
-		throw new CodecError('a content is not a text');
-	if (style !== undefined && (typeof style !== 'object' || Array.isArray(style)))
-		throw new CodecError('a style is not an object');
+	if (content !== undefined && content !== null && typeof content !== 'string') throw new CodecError('a content is not a text');
+	if (style !== undefined && (typeof style !== 'object' || Array.isArray(style))) throw new CodecError('a style is not an object');
 	if (content === null && tuple.length !== 4) throw new CodecError('an edit changes nothing');
 	return makeEdit(checkNumber(row), checkNumber(col), content ?? undefined, style as Style | undefined);
 }

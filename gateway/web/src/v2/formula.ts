@@ -87,7 +87,7 @@ class Shift {
 
 	/** From "[" to behind its "]". An apostrophe escapes the next character there. */
 	private skipBrackets(): boolean {
-		for (let depth = 0; this.pos < this.text.length; ) {
+		for (let depth = 0; this.pos < this.text.length;) {
 			const char = this.text[this.pos++];
 			if (char === "'" && this.pos < this.text.length) this.pos++;
 			if (char === '[') depth++;

@@ -5,7 +5,18 @@
 
 import { isInsert, isOfRows, maxCols, maxRows, moveExtent, movePlace, moveRange } from './lines';
 import { PropertySet } from './properties';
-import { type CellEdit, type LoggedEdit, type LoggedStructure, type PropertyEdit, type Range, type ServerMessage, type StructureEdit, type Style, isProperty, isStructure } from './messages';
+import {
+	type CellEdit,
+	type LoggedEdit,
+	type LoggedStructure,
+	type PropertyEdit,
+	type Range,
+	type ServerMessage,
+	type StructureEdit,
+	type Style,
+	isProperty,
+	isStructure,
+} from './messages';
 
 export interface Cell {
 	content: string;
@@ -27,8 +38,7 @@ export interface CellStore {
 
 type Block = Extract<ServerMessage, { t: 'block' }>;
 
-export const contains = (range: Range, row: number, col: number): boolean =>
-	row >= range.row && row <= range.toRow && col >= range.col && col <= range.toCol;
+export const contains = (range: Range, row: number, col: number): boolean => row >= range.row && row <= range.toRow && col >= range.col && col <= range.toCol;
 
 export const keyOf = (row: number, col: number): string => `${row},${col}`;
 export const placeOf = (key: string): [number, number] => key.split(',').map(Number) as [number, number];

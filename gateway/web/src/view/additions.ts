@@ -17,7 +17,17 @@ import type { UniverView } from './univer';
 export function addToGrid(view: UniverView, unreadEnd: KeyParts['unreadEnd'], pasting: PasteEvents, statusBar: HTMLElement): () => void {
 	const removals = [onTheme((dark) => view.setDark(dark)), nameToolbarButtons(document.body)];
 	view.onCreated((parts) => {
-		removals.push(addStart(parts), addKeys({ ...parts, unreadEnd }), addMenuKeys(parts), addTouch(parts), addPaste(parts, pasting), addTyped(parts), addStatus(parts, statusBar), addShortcuts(parts), addLinks(parts));
+		removals.push(
+			addStart(parts),
+			addKeys({ ...parts, unreadEnd }),
+			addMenuKeys(parts),
+			addTouch(parts),
+			addPaste(parts, pasting),
+			addTyped(parts),
+			addStatus(parts, statusBar),
+			addShortcuts(parts),
+			addLinks(parts),
+		);
 		addMonths(parts);
 	});
 	return () => removals.forEach((remove) => remove());

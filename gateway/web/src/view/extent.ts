@@ -30,7 +30,8 @@ export class GridExtent {
 		const options: IExecutionOptions = { fromCollab: true, onlyLocal: true };
 		const [moreRows, moreColumns] = [rows > this.sheet().getRowCount(), columns > this.sheet().getColumnCount()];
 		if (moreRows) this.commands.syncExecuteCommand('sheet.mutation.set-worksheet-row-count', { ...this.ids, rowCount: rowCountFor(rows) }, options);
-		if (moreColumns) this.commands.syncExecuteCommand('sheet.mutation.set-worksheet-column-count', { ...this.ids, columnCount: columnCountFor(columns) }, options);
+		if (moreColumns)
+			this.commands.syncExecuteCommand('sheet.mutation.set-worksheet-column-count', { ...this.ids, columnCount: columnCountFor(columns) }, options);
 		if (moreRows || moreColumns) this.grown();
 	}
 

@@ -95,7 +95,8 @@ export class RowHeights {
 		const endColumn = this.sheet().getColumnCount() - 1;
 		const heights = skeleton.calculateAutoHeightInRange(rows.map((row) => ({ startRow: row, endRow: row, startColumn: 0, endColumn })));
 		const rowsAutoHeightInfo = heights.filter(({ row, autoHeight }) => autoHeight !== this.sheet().getRowHeight(row));
-		if (rowsAutoHeightInfo.length > 0) this.commands.syncExecuteCommand('sheet.mutation.set-worksheet-row-auto-height', { ...this.ids, rowsAutoHeightInfo }, { fromCollab: true });
+		if (rowsAutoHeightInfo.length > 0)
+			this.commands.syncExecuteCommand('sheet.mutation.set-worksheet-row-auto-height', { ...this.ids, rowsAutoHeightInfo }, { fromCollab: true });
 	}
 
 	dispose(): void {

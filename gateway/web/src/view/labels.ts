@@ -3,7 +3,12 @@
 import { t, tOr } from '../i18n';
 
 /** Names that Univer does not translate. */
-const untranslated = [['ui.', 'tool.toolbar'], ['Sidebar panel', 'tool.sidebar'], ['Close sidebar', 'tool.closeSidebar'], ['Notifications', 'tool.notifications']] as const;
+const untranslated = [
+	['ui.', 'tool.toolbar'],
+	['Sidebar panel', 'tool.sidebar'],
+	['Close sidebar', 'tool.closeSidebar'],
+	['Notifications', 'tool.notifications'],
+] as const;
 
 function nameOf(element: HTMLElement): string {
 	const command = element.closest<HTMLElement>('[data-u-command]')?.dataset.uCommand ?? '';

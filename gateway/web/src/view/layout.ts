@@ -104,7 +104,9 @@ export class GridLayout {
 				setLines(set, key, ofRows, first, last, size);
 				continue;
 			}
-			const lines = Object.keys(size).map(Number).filter((line) => line >= first && line <= last && typeof size[line] === 'number');
+			const lines = Object.keys(size)
+				.map(Number)
+				.filter((line) => line >= first && line <= last && typeof size[line] === 'number');
 			for (const value of new Set(lines.map((line) => size[line]!)))
 				for (const [from, to] of spansOf(lines.filter((line) => size[line] === value))) setLines(set, key, ofRows, from, to, value);
 		}
@@ -117,7 +119,8 @@ export class GridLayout {
 				if (isAutomatic) setLines(set, 'height', true, row, toRow, null);
 				continue;
 			}
-			for (const line of Object.keys(isAutomatic).map(Number)) if (line >= row && line <= toRow && isAutomatic[line]) setLines(set, 'height', true, line, line, null);
+			for (const line of Object.keys(isAutomatic).map(Number))
+				if (line >= row && line <= toRow && isAutomatic[line]) setLines(set, 'height', true, line, line, null);
 		}
 	}
 
@@ -214,9 +217,16 @@ export class GridLayout {
 		const [rows, cols] = [this.sheet().getRowCount(), this.sheet().getColumnCount()];
 		const merges = mergesOf(set)
 			.filter(({ row, col }) => row < rows && col < cols)
-			.map(({ row, col, toRow, toCol }): IRange => ({ startRow: row, startColumn: col, endRow: Math.min(toRow, rows - 1), endColumn: Math.min(toCol, cols - 1) }));
+			.map(({ row, col, toRow, toCol }): IRange => ({
+				startRow: row,
+				startColumn: col,
+				endRow: Math.min(toRow, rows - 1),
+				endColumn: Math.min(toCol, cols - 1),
+			}));
 		const wanted = new Set(merges.map(mergeKey));
-		const gone = this.sheet().getMergeData().filter((range) => !wanted.has(mergeKey(range)));
+		const gone = this.sheet()
+			.getMergeData()
+			.filter((range) => !wanted.has(mergeKey(range)));
 		if (gone.length > 0) this.execute('remove-worksheet-merge', { ranges: [...gone] });
 		const there = new Set(this.sheet().getMergeData().map(mergeKey));
 		const ranges = merges.filter((range) => !there.has(mergeKey(range)));

@@ -43,7 +43,8 @@ function shownAs(number: number, { pattern, alike }: Total): string {
 function sumsText({ numbers, dates, cells }: Sums): string {
 	if (cells < 2) return '';
 	const texts = [t('status.count', { count: cells })];
-	if (numbers.count > 0) texts.unshift(t('status.sum', { sum: shownAs(numbers.sum, numbers) }), t('status.average', { average: shownAs(numbers.sum / numbers.count, numbers) }));
+	if (numbers.count > 0)
+		texts.unshift(t('status.sum', { sum: shownAs(numbers.sum, numbers) }), t('status.average', { average: shownAs(numbers.sum / numbers.count, numbers) }));
 	else if (dates.count > 0) texts.unshift(t('status.average', { average: numfmt.format(dates.pattern, dates.sum / dates.count) }));
 	return texts.join('   ');
 }
@@ -72,14 +73,17 @@ function* addUp(parts: GridParts, ranges: IRange[]): Generator<undefined, Sums> 
 	const rows = parts.sheet.getCellMatrix().getMatrix();
 	const last = parts.sheet.getRowCount() - 1;
 	const end = (line: number, most: number) => (Number.isNaN(line) ? most : line);
-	const ends = ranges.map(({ startRow, endRow, startColumn, endColumn }) => [startRow || 0, Math.min(end(endRow, last), last), startColumn || 0, end(endColumn, Infinity)] as const);
+	const ends = ranges.map(
+		({ startRow, endRow, startColumn, endColumn }) => [startRow || 0, Math.min(end(endRow, last), last), startColumn || 0, end(endColumn, Infinity)] as const,
+	);
 	const [from, to] = [Math.min(...ends.map(([start]) => start)), Math.max(...ends.map(([, end]) => end))];
 	for (let row = from; row <= to; row++) {
 		if (row % sliceRows === 0) yield;
 		const cells = rows[row];
 		const here = cells && ends.filter(([start, end]) => row >= start && row <= end);
 		if (!here || here.length === 0) continue;
-		for (const [name, cell] of Object.entries(cells)) if (cell && here.some(([, , start, end]) => Number(name) >= start && Number(name) <= end)) addCell(sums, cell as ICellData, patternOf);
+		for (const [name, cell] of Object.entries(cells))
+			if (cell && here.some(([, , start, end]) => Number(name) >= start && Number(name) <= end)) addCell(sums, cell as ICellData, patternOf);
 	}
 	return sums;
 }
@@ -100,7 +104,13 @@ export function addStatus(parts: GridParts, element: HTMLElement): () => void {
 		percent.setAttribute('aria-label', t('status.zoom', { percent: percent.textContent }));
 		percent.title = t('status.zoomReset');
 	};
-	const zoom = h('span', { class: 'zoom' }, button('\u2212', () => step(false), { 'aria-label': t('status.zoomOut') }), percent, button('+', () => step(true), { 'aria-label': t('status.zoomIn') }));
+	const zoom = h(
+		'span',
+		{ class: 'zoom' },
+		button('\u2212', () => step(false), { 'aria-label': t('status.zoomOut') }),
+		percent,
+		button('+', () => step(true), { 'aria-label': t('status.zoomIn') }),
+	);
 	element.append(sums, zoom);
 	showZoom();
 
@@ -114,7 +124,13 @@ export function addStatus(parts: GridParts, element: HTMLElement): () => void {
 	const changed = () => {
 		clearTimeout(timer);
 		timer = setTimeout(() => {
-			adding = addUp(parts, injector.get(SheetsSelectionsService).getCurrentSelections().map(({ range }) => range));
+			adding = addUp(
+				parts,
+				injector
+					.get(SheetsSelectionsService)
+					.getCurrentSelections()
+					.map(({ range }) => range),
+			);
 			goOn();
 		}, settleMs);
 	};

@@ -80,12 +80,14 @@ export function addMoveItems(univer: Univer, run: (back: boolean) => void): void
 	const injector = univer.__getInjector();
 	const commands = injector.get(ICommandService);
 	const group = (rows: boolean) => ({
-		[ContextMenuGroup.LAYOUT]: Object.fromEntries([true, false].map((back, i) => {
-			const name = `${rows ? 'rows' : 'columns'}.${back ? 'back' : 'forth'}`;
-			const id = `page.command.move-${name}`;
-			commands.registerCommand({ id, type: CommandType.COMMAND, handler: () => (run(back), true) });
-			return [id, { order: 20 + i, menuItemFactory: () => ({ id, type: MenuItemType.BUTTON, title: t(`move.${name}`) }) }];
-		})),
+		[ContextMenuGroup.LAYOUT]: Object.fromEntries(
+			[true, false].map((back, i) => {
+				const name = `${rows ? 'rows' : 'columns'}.${back ? 'back' : 'forth'}`;
+				const id = `page.command.move-${name}`;
+				commands.registerCommand({ id, type: CommandType.COMMAND, handler: () => (run(back), true) });
+				return [id, { order: 20 + i, menuItemFactory: () => ({ id, type: MenuItemType.BUTTON, title: t(`move.${name}`) }) }];
+			}),
+		),
 	});
 	injector.get(IMenuManagerService).mergeMenu({ [ContextMenuPosition.ROW_HEADER]: group(true), [ContextMenuPosition.COL_HEADER]: group(false) } as never);
 }
@@ -122,7 +124,15 @@ export function movedSelection(selection: Selected, change: StructureEdit, limit
 	const range = { ...selection.range, startRow: row, startColumn: col, endRow: toRow, endColumn: toCol };
 	const old = selection.primary as { actualRow: number; actualColumn: number } | null;
 	const place = (old && movePlace({ row: old.actualRow, col: old.actualColumn }, change)) ?? { row, col };
-	const primary = old && { ...old, actualRow: place.row, actualColumn: place.col, startRow: place.row, endRow: place.row, startColumn: place.col, endColumn: place.col };
+	const primary = old && {
+		...old,
+		actualRow: place.row,
+		actualColumn: place.col,
+		startRow: place.row,
+		endRow: place.row,
+		startColumn: place.col,
+		endColumn: place.col,
+	};
 	return { ...selection, range, primary };
 }
 

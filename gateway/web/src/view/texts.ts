@@ -17,7 +17,11 @@ export async function readTexts(language: string): Promise<GridTexts> {
 	const { default: texts } = await import('@univerjs/preset-sheets-core/locales/en-US');
 	// The first tab of the toolbar has the name that other spreadsheets give it.
 	const { ui } = texts as unknown as { ui: { ribbon: object } };
-	return { locale: LocaleType.EN_US, texts: { ...texts, ui: { ...ui, ribbon: { ...ui.ribbon, start: 'Home' } } }, readFunctions: async () => (await import('@univerjs/sheets-formula/locale/en-US')).default };
+	return {
+		locale: LocaleType.EN_US,
+		texts: { ...texts, ui: { ...ui, ribbon: { ...ui.ribbon, start: 'Home' } } },
+		readFunctions: async () => (await import('@univerjs/sheets-formula/locale/en-US')).default,
+	};
 }
 
 /**

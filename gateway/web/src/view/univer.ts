@@ -84,8 +84,18 @@ export class UniverView implements SessionGrid {
 		this.marks = new MarkOverlay(container, this.univer.__getInjector(), unitId, sheetId);
 		this.heights = new RowHeights(this.univer.__getInjector(), this.commands, { unitId, subUnitId: sheetId }, () => this.sheet);
 		this.layout = new GridLayout(this.commands, { unitId, subUnitId: sheetId }, () => this.sheet, events.properties);
-		this.extent = new GridExtent(this.commands, { unitId, subUnitId: sheetId }, () => this.sheet, () => queueMicrotask(() => this.arrange()));
-		this.cleanUps.push(readFunctionTexts(this.host, gridTexts, this.get(LocaleService)), () => this.heights.dispose(), () => this.typing.dispose(), () => this.pointers.dispose());
+		this.extent = new GridExtent(
+			this.commands,
+			{ unitId, subUnitId: sheetId },
+			() => this.sheet,
+			() => queueMicrotask(() => this.arrange()),
+		);
+		this.cleanUps.push(
+			readFunctionTexts(this.host, gridTexts, this.get(LocaleService)),
+			() => this.heights.dispose(),
+			() => this.typing.dispose(),
+			() => this.pointers.dispose(),
+		);
 	}
 
 	private get<T>(service: Parameters<ReturnType<Univer['__getInjector']>['get']>[0]): T {
@@ -120,11 +130,34 @@ export class UniverView implements SessionGrid {
 		const onFilled = (cells: Place[]) => this.computing.note(cells);
 		this.contents = new Contents({ book, sheet, commands, formulas, extent, heights, onFilled, onShown: () => this.marks.refresh() });
 		const contentAt = (row: number, col: number) => this.contents.contentAt(row, col);
-		this.computing = new Computing({ book, sheet, commands, model: formulas, extent, contentAt, makeWorker: startWorker, off: this.computed.off, seq: this.computed.seq, events: this.computed });
+		this.computing = new Computing({
+			book,
+			sheet,
+			commands,
+			model: formulas,
+			extent,
+			contentAt,
+			makeWorker: startWorker,
+			off: this.computed.off,
+			seq: this.computed.seq,
+			events: this.computed,
+		});
 		this.cleanUps.push(() => this.computing.dispose());
 		this.clock = new GridClock(events.properties, (zone) => this.computing.setClock(zone));
 		this.setReadOnly(this.readOnly);
-		this.guard = new Guard({ injector, unitId, sheet, contents: this.contents, extent, layout, pointers, events, typing, readOnly: () => this.readOnly, isFocused: () => this.isFocused });
+		this.guard = new Guard({
+			injector,
+			unitId,
+			sheet,
+			contents: this.contents,
+			extent,
+			layout,
+			pointers,
+			events,
+			typing,
+			readOnly: () => this.readOnly,
+			isFocused: () => this.isFocused,
+		});
 		pointers.start();
 		limitMenu(injector, () => this.readOnly);
 		this.listen();
@@ -176,7 +209,6 @@ export class UniverView implements SessionGrid {
 		return { ...this.read(row, col), shown: String(shown ?? '').replace(/\r\n$/, '') };
 	}
 
-
 	/** Inserts or deletes rows or columns. Selections and the open editor move with their cells. */
 	move(change: StructureEdit): void {
 		if (!this.book) return;
@@ -195,7 +227,8 @@ export class UniverView implements SessionGrid {
 		this.extent.growTo(leastRows, leastColumns);
 		const limit = { row: this.sheet.getRowCount() - 1, col: this.sheet.getColumnCount() - 1 };
 		const { moved, isGone } = movedSelections(selections, change, limit);
-		if (moved.length > 0) this.commands.syncExecuteCommand('sheet.operation.set-selections', { unitId, subUnitId: sheetId, selections: moved }, { fromCollab: true });
+		if (moved.length > 0)
+			this.commands.syncExecuteCommand('sheet.operation.set-selections', { unitId, subUnitId: sheetId, selections: moved }, { fromCollab: true });
 		this.pointers.move(marks, change, limit, isGone);
 		const lost = this.editor.move(change);
 		if (lost !== null) this.cancelEditing();
@@ -226,7 +259,9 @@ export class UniverView implements SessionGrid {
 		this.cleanUps.push(() => executed.dispose());
 		// Univer tells in a dialog of its own what the role does not permit.
 		this.get<IPermissionService>(IPermissionService).setShowComponents(false);
-		const refused = this.get<SheetPermissionCheckController>(SheetPermissionCheckController).triggerPermissionUIEvent$.subscribe(() => this.events.onBlocked('role'));
+		const refused = this.get<SheetPermissionCheckController>(SheetPermissionCheckController).triggerPermissionUIEvent$.subscribe(() =>
+			this.events.onBlocked('role'),
+		);
 		this.cleanUps.push(() => refused.unsubscribe());
 		const { Event } = this.api;
 		this.on(Event.SheetEditStarted, (event) => this.events.onEditing({ row: event.row, col: event.column }));

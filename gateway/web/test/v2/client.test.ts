@@ -100,11 +100,18 @@ describe('a client that was cut off', () => {
 		client.connect();
 		wires[0]!.greet(3, false);
 		const results = [client.operate(edit), client.operate(edit), client.operate(edit)];
-		expect(wires[0]!.operations()).toEqual([[1, 0], [2, 0], [3, 0]]);
+		expect(wires[0]!.operations()).toEqual([
+			[1, 0],
+			[2, 0],
+			[3, 0],
+		]);
 		const wire = again();
 		wire.greet(5, true, 1);
 		expect(await results[0]).toBe(5);
-		expect(wire.operations()).toEqual([[2, 0], [3, 0]]);
+		expect(wire.operations()).toEqual([
+			[2, 0],
+			[3, 0],
+		]);
 		wire.hear({ t: 'ack', n: 3, seq: 9 });
 		expect(await Promise.all(results)).toEqual([5, 9, 9]);
 		expect([client.unacknowledged, client.acked]).toEqual([0, 3]);
@@ -118,7 +125,11 @@ describe('a client that was cut off', () => {
 		const behind = client.operate(edit);
 		wires[0]!.hear({ t: 'nack', n: 1, reason: 'locked', row: 0, col: 0, block: false });
 		await expect(refused).rejects.toMatchObject({ reason: 'locked' });
-		expect(wires[0]!.operations()).toEqual([[1, 0], [2, 0], [2, 1]]);
+		expect(wires[0]!.operations()).toEqual([
+			[1, 0],
+			[2, 0],
+			[2, 1],
+		]);
 		const wire = again();
 		wire.greet(3, true);
 		expect(wire.operations()).toEqual([[2, 0]]);
@@ -131,9 +142,15 @@ describe('a client that was cut off', () => {
 		client.connect();
 		wires[0]!.greet(3, false);
 		const results = [
-			client.operate([{ row: 4, col: 0, content: 'moves' }, { row: 2, col: 0, content: 'goes' }]),
+			client.operate([
+				{ row: 4, col: 0, content: 'moves' },
+				{ row: 2, col: 0, content: 'goes' },
+			]),
 			client.operate([{ row: 2, col: 1, content: 'nothing is left of it' }]),
-			client.operate([{ kind: 'deleteRows', at: 1, n: 3 }, { row: 1, col: 0, content: 'behind' }]),
+			client.operate([
+				{ kind: 'deleteRows', at: 1, n: 3 },
+				{ row: 1, col: 0, content: 'behind' },
+			]),
 		];
 		const told = { t: 'edits', seq: 5, edits: [[9, 'deleteRows', 2, 1]] };
 		wires[0]!.hear({ ...told, more: true });
@@ -142,7 +159,14 @@ describe('a client that was cut off', () => {
 		wire.greet(5, true);
 		expect(wire.said.filter(({ t }) => t === 'op').map(({ n, base, edits }) => [n, base, edits])).toEqual([
 			[1, 5, [[5, 0, 'moves']]],
-			[3, 5, [['deleteRows', 3, 2], [3, 0, 'behind']]],
+			[
+				3,
+				5,
+				[
+					['deleteRows', 3, 2],
+					[3, 0, 'behind'],
+				],
+			],
 		]);
 		expect(await results[1]).toBe(5);
 		wire.hear({ t: 'ack', n: 3, seq: 7 });
@@ -206,7 +230,7 @@ describe('a client that was cut off', () => {
 		const wires: Wire[] = [];
 		const open = (url: string) => {
 			if (refuse) throw new SyntaxError('no address');
-			return wires.push(new Wire(url)), wires.at(-1)!;
+			return (wires.push(new Wire(url)), wires.at(-1)!);
 		};
 		const { client } = start({ url: async (moved) => (asked.push(moved), `ws://${asked.length}`), open });
 		const close = async (code: number, reason: string) => {
@@ -227,7 +251,12 @@ describe('a client that was cut off', () => {
 
 	test('starts again with another number when the database does not know it', () => {
 		const stored: unknown[] = [];
-		const outbox = { put: ({ n }: { n: number }, client: number, acked: number) => void stored.push([n, client === 5, acked]), rebase() {}, settle() {}, remove() {} };
+		const outbox = {
+			put: ({ n }: { n: number }, client: number, acked: number) => void stored.push([n, client === 5, acked]),
+			rebase() {},
+			settle() {},
+			remove() {},
+		};
 		const { client, wires, again } = start({ outbox });
 		client.connect();
 		wires[0]!.greet(3, false);
@@ -239,7 +268,11 @@ describe('a client that was cut off', () => {
 		expect(wire.said[0]).toMatchObject({ t: 'hello', acked: 0 });
 		expect(wire.said[0]!.client).not.toBe(5);
 		expect(wire.operations()).toEqual([[2, 0]]);
-		expect(stored).toEqual([[1, true, 0], [2, true, 1], [2, false, 0]]);
+		expect(stored).toEqual([
+			[1, true, 0],
+			[2, true, 1],
+			[2, false, 0],
+		]);
 	});
 
 	test('applies a commit of several messages as one', () => {
@@ -262,7 +295,10 @@ describe('a client that was cut off', () => {
 		const asked = () => wires[0]!.said.filter(({ t }) => t === 'get').map(({ row, toRow }) => [row, toRow]);
 		expect(asked()).toEqual([[0, 6552]]);
 		wires[0]!.hear({ t: 'block', id: 1, row: 0, col: 0, toRow: 6552, toCol: 9, seq: 3, more: false, cells: [] });
-		expect(asked()).toEqual([[0, 6552], [6553, 9999]]);
+		expect(asked()).toEqual([
+			[0, 6552],
+			[6553, 9999],
+		]);
 		expect(client.loaded).toBe(false);
 		wires[0]!.hear({ t: 'block', id: 1, row: 6553, col: 0, toRow: 9999, toCol: 9, seq: 3, more: false, cells: [] });
 		expect(client.loaded).toBe(true);

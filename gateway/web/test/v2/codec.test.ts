@@ -47,15 +47,12 @@ describe('messages of the gateway', () => {
 
 	test.each(vectors.server)('$name: no beginning of it is a message', ({ json, hex }) => {
 		const bytes = fromHex(hex);
-		for (let length = 0; length < bytes.length; length++)
-			expect(() => decodeBinary(bytes.subarray(0, length))).toThrow(CodecError);
+		for (let length = 0; length < bytes.length; length++) expect(() => decodeBinary(bytes.subarray(0, length))).toThrow(CodecError);
 		for (let length = 0; length < json.length; length++) expect(() => decodeJson(json.slice(0, length))).toThrow(CodecError);
 	});
 
 	test('edits have what they change, and nothing else', () => {
-		expect(
-			decodeJson('{"t":"edits","seq":3,"more":false,"edits":[[1,0,0,"x"],[2,1,2,null,null],[0,9,9]]}'),
-		).toEqual({
+		expect(decodeJson('{"t":"edits","seq":3,"more":false,"edits":[[1,0,0,"x"],[2,1,2,null,null],[0,9,9]]}')).toEqual({
 			t: 'edits',
 			seq: 3,
 			more: false,
@@ -86,10 +83,7 @@ describe('messages of the gateway', () => {
 		expect(() => decodeJson(json)).toThrow(CodecError);
 	});
 
-	test.each(['', '00', '40', '440101ff', '4c09', '45010900000000', '420100010600000000', '42010001210000000000', '4effff'])(
-		'malformed: binary %s',
-		(hex) => {
-			expect(() => decodeBinary(fromHex(hex))).toThrow(CodecError);
-		},
-	);
+	test.each(['', '00', '40', '440101ff', '4c09', '45010900000000', '420100010600000000', '42010001210000000000', '4effff'])('malformed: binary %s', (hex) => {
+		expect(() => decodeBinary(fromHex(hex))).toThrow(CodecError);
+	});
 });

@@ -27,5 +27,8 @@ test('a formula that becomes too long', () => {
 });
 
 test('a cell has up to 32,767 characters, of whatever script', () => {
-	expect(['x', '👍'].map((letter) => [32767, 32768].map((count) => isTooLong(letter.repeat(count))))).toEqual([[false, true], [false, true]]);
+	expect(['x', '👍'].map((letter) => [32767, 32768].map((count) => isTooLong(letter.repeat(count))))).toEqual([
+		[false, true],
+		[false, true],
+	]);
 });

@@ -28,7 +28,10 @@ describe('what a change does', () => {
 	const rows = (row: number, toRow: number) => ({ row, col: 1, toRow, toCol: 2 });
 
 	test('to a cell', () => {
-		expect([4, 5].map((row) => movePlace({ row, col: 5 }, insert))).toEqual([{ row: 4, col: 5 }, { row: 8, col: 5 }]);
+		expect([4, 5].map((row) => movePlace({ row, col: 5 }, insert))).toEqual([
+			{ row: 4, col: 5 },
+			{ row: 8, col: 5 },
+		]);
 		expect([4, 7, 8].map((row) => movePlace({ row, col: 5 }, remove))).toEqual([{ row: 4, col: 5 }, undefined, { row: 5, col: 5 }]);
 		expect(movePlace({ row: 5, col: 16383 }, change('insertColumns', 0, 1))).toBeUndefined();
 	});

@@ -18,7 +18,10 @@ interface Vector {
 	edits: unknown[];
 	result: unknown[];
 }
-const vectors = JSON.parse(readFileSync(new URL('../../../../tests/vectors/properties.json', import.meta.url), 'utf8')) as Record<'client' | 'server' | 'sets' | 'late', Vector[]>;
+const vectors = JSON.parse(readFileSync(new URL('../../../../tests/vectors/properties.json', import.meta.url), 'utf8')) as Record<
+	'client' | 'server' | 'sets' | 'late',
+	Vector[]
+>;
 const bytes = (hex: string) => Uint8Array.from(hex.match(/../g)!, (pair) => parseInt(pair, 16));
 
 function apply(set: PropertySet, edits: readonly Edit[]): void {
@@ -28,7 +31,11 @@ function apply(set: PropertySet, edits: readonly Edit[]): void {
 	}
 }
 
-const listed = (set: PropertySet) => set.list().map((property) => JSON.stringify(editToTuple(property))).sort();
+const listed = (set: PropertySet) =>
+	set
+		.list()
+		.map((property) => JSON.stringify(editToTuple(property)))
+		.sort();
 
 describe('property edits', () => {
 	test.each(vectors.client)('of a client: $name', ({ json, hex }) => {
@@ -43,7 +50,8 @@ describe('property edits', () => {
 	});
 
 	test.each(['[5,"property",2,0,1,0,"k",1]', '[5,"property",0,0,1,0,"a b",1]', '[5,"property",0,0,1,0,"k"]', '[5,"property",0,0,16777216,0,"k",1]'])(
-		'%s is refused', (edit) => expect(() => decodeJson(`{"t":"edits","seq":1,"more":false,"edits":[${edit}]}`)).toThrow(CodecError),
+		'%s is refused',
+		(edit) => expect(() => decodeJson(`{"t":"edits","seq":1,"more":false,"edits":[${edit}]}`)).toThrow(CodecError),
 	);
 
 	test.each(vectors.sets)('make a set: $name', ({ edits, result }) => {
@@ -78,7 +86,11 @@ function random(seed: number): (n: number) => number {
 describe('replicas', () => {
 	test.each(Array.from({ length: 60 }, (_, seed) => seed))('that edit properties and structure converge, seed %i', (seed) => {
 		const roll = random(seed + 1);
-		const structure = (): StructureEdit => ({ kind: (['insertRows', 'deleteRows', 'insertColumns', 'deleteColumns'] as const)[roll(4)]!, at: roll(12), n: 1 + roll(3) });
+		const structure = (): StructureEdit => ({
+			kind: (['insertRows', 'deleteRows', 'insertColumns', 'deleteColumns'] as const)[roll(4)]!,
+			at: roll(12),
+			n: 1 + roll(3),
+		});
 		const edit = (): Edit => {
 			if (roll(3) === 0) return structure();
 			const rows = roll(3) === 0 ? [0, maxRows - 1] : [roll(8), 8 + roll(6)];
@@ -117,7 +129,11 @@ describe('replicas', () => {
 	test('an edit that is moved step by step lies where one lies that is moved at once', () => {
 		const roll = random(7);
 		for (let round = 0; round < 500; round++) {
-			const changes = Array.from({ length: 1 + roll(4) }, (): StructureEdit => ({ kind: (['insertRows', 'deleteRows'] as const)[roll(2)]!, at: roll(12), n: 1 + roll(2) }));
+			const changes = Array.from({ length: 1 + roll(4) }, (): StructureEdit => ({
+				kind: (['insertRows', 'deleteRows'] as const)[roll(2)]!,
+				at: roll(12),
+				n: 1 + roll(2),
+			}));
 			const first = roll(10);
 			const edits: Edit[] = [{ row: first, toRow: first + roll(6), col: 0, toCol: maxCols - 1, key: 'height', value: 9 }];
 			const stepwise = changes.reduce((moved, change) => transform(moved, [change]), edits).filter(isProperty);

@@ -18,7 +18,10 @@ test('a cell that others write while the question is open is asked about, also i
 		confirmMerge: (_: string[], cells: string[]) => new Promise<boolean>((answer) => (asked.push(cells), answers.push(answer))),
 	};
 	const merging: Merging = new Merging({
-		injector: { get: (service: unknown) => service === ICommandService && { executeCommand: (id: string, params: unknown) => void (merging.holds(id, params) || executed.push(id)) } },
+		injector: {
+			get: (service: unknown) =>
+				service === ICommandService && { executeCommand: (id: string, params: unknown) => void (merging.holds(id, params) || executed.push(id)) },
+		},
 		sheet: { getMergeData: () => [], getCellMatrix: () => ({ getMatrix: () => rows }) },
 		pointers: { track: (ranges: unknown) => ({ ranges, end() {} }) },
 		events,

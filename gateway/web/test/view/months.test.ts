@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { nextMonths } from '../../src/view/input/months';
 
 const serial = (date: string) => (Date.parse(`${date}Z`) - Date.UTC(1899, 11, 30)) / 86400000;
-const next = (count: number, ...dates: string[]) => nextMonths(dates.map(serial), count)?.map((day) => new Date(Math.round((day - 25569) * 86400000)).toISOString().slice(0, 16).replace('T00:00', '')) ?? null;
+const next = (count: number, ...dates: string[]) =>
+	nextMonths(dates.map(serial), count)?.map((day) => new Date(Math.round((day - 25569) * 86400000)).toISOString().slice(0, 16).replace('T00:00', '')) ?? null;
 
 describe('months', () => {
 	test('the same day of the next months, or their ends', () => {
@@ -18,6 +19,14 @@ describe('months', () => {
 	});
 
 	test('other dates go on by days', () => {
-		for (const dates of [['2024-01-31'], ['2024-01-01', '2024-01-08'], ['2024-01-31', '2024-02-28'], ['2024-01-01', '2024-02-01', '2024-02-15'], ['2024-01-15T10:30', '2024-02-15T11:30'], ['1900-01-31', '1900-02-28']]) expect(next(2, ...dates)).toBe(null);
+		for (const dates of [
+			['2024-01-31'],
+			['2024-01-01', '2024-01-08'],
+			['2024-01-31', '2024-02-28'],
+			['2024-01-01', '2024-02-01', '2024-02-15'],
+			['2024-01-15T10:30', '2024-02-15T11:30'],
+			['1900-01-31', '1900-02-28'],
+		])
+			expect(next(2, ...dates)).toBe(null);
 	});
 });

@@ -19,8 +19,15 @@ test('a merged cell has the rows and columns of it that are printed, and the con
 test('the work for a merged cell does not grow with the rows of the sheet', () => {
 	const count = 20_000;
 	let reads = 0;
-	const rows = new Proxy(Array.from({ length: count }, (_, i) => i), { get: (all, name) => (reads++, Reflect.get(all, name)) });
-	const { spans } = spansOf(rows, [0], Array.from({ length: count / 2 }, (_, i) => range(2 * i, 2 * i + 1, 0, 0)));
+	const rows = new Proxy(
+		Array.from({ length: count }, (_, i) => i),
+		{ get: (all, name) => (reads++, Reflect.get(all, name)) },
+	);
+	const { spans } = spansOf(
+		rows,
+		[0],
+		Array.from({ length: count / 2 }, (_, i) => range(2 * i, 2 * i + 1, 0, 0)),
+	);
 	expect(spans.size).toBe(count / 2);
 	expect(reads).toBeLessThan(count * 50);
 });

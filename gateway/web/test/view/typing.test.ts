@@ -22,12 +22,25 @@ function open(patterns: Record<number, string> = {}) {
 	const state = { row: 0, locked: true, isOpen: false, text: null as string | null, cells: new Map<number, string>() };
 	const offered: string[] = [];
 	const unsaved: string[] = [];
-	const injector = { get: () => ({ getEditLocation: () => ({ row: state.row, column: 0 }), getContextValue: () => false, getFocusedUnit: () => null, focusUnit() {}, getRenderById: () => undefined }) };
+	const injector = {
+		get: () => ({
+			getEditLocation: () => ({ row: state.row, column: 0 }),
+			getContextValue: () => false,
+			getFocusedUnit: () => null,
+			focusUnit() {},
+			getRenderById: () => undefined,
+		}),
+	};
 	const typing = new Typing({
 		host: { querySelector: () => null, closest: () => null } as never,
 		injector: () => injector as never,
 		unitId: 'book',
-		editor: { get isOpen() { return state.isOpen; }, text: () => state.text },
+		editor: {
+			get isOpen() {
+				return state.isOpen;
+			},
+			text: () => state.text,
+		},
 		read: (row) => {
 			if (state.cells.get(row) === 'unreadable') throw new Error('unreadable');
 			return { content: state.cells.get(row) ?? '', style: patterns[row] ? { n: { pattern: patterns[row] } } : null };
@@ -66,7 +79,7 @@ test('refused text is offered as its cell would take it', () => {
 	type('007');
 	type('=1');
 	vi.runAllTimers();
-	expect(offered).toEqual(["0=007=1"]);
+	expect(offered).toEqual(['0=007=1']);
 	const text = open({ 0: '@' });
 	text.type('1/2/2024');
 	vi.runAllTimers();

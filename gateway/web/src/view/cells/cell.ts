@@ -26,7 +26,11 @@ export function cellOfContent(content: string, pattern?: string): ICellData | nu
 		case 'time':
 			return formatted(value.serial, value.serial >= 1 ? '[h]:mm:ss' : value.hasSeconds ? 'hh:mm:ss' : 'hh:mm');
 		case 'text':
-			return { v: value.text, t: value.forced ? CellValueType.FORCE_STRING : CellValueType.STRING, ...(value.text.includes('\n') && { p: documentOf(value.text) }) };
+			return {
+				v: value.text,
+				t: value.forced ? CellValueType.FORCE_STRING : CellValueType.STRING,
+				...(value.text.includes('\n') && { p: documentOf(value.text) }),
+			};
 	}
 }
 
@@ -58,7 +62,8 @@ export function makePlain(cell: ICellData): boolean {
 
 /** Univer takes 0x1F and Infinity as numbers, which no other page does. */
 export function settleType(cell: ICellData): void {
-	if (typeof cell.v !== 'string' || cell.f || cell.t === CellValueType.STRING || cell.t === CellValueType.FORCE_STRING || cell.t === CellValueType.BOOLEAN) return;
+	if (typeof cell.v !== 'string' || cell.f || cell.t === CellValueType.STRING || cell.t === CellValueType.FORCE_STRING || cell.t === CellValueType.BOOLEAN)
+		return;
 	if (cell.v.trim() !== '' && !Number.isNaN(Number(cell.v)) && !isNumberText(cell.v.trim())) cell.t = CellValueType.STRING;
 }
 

@@ -42,7 +42,10 @@ export class Contents {
 
 	/** Replaces the cells of a range, except those that `skip` names. Writes the model directly, which is much faster. */
 	fill(range: Range, cells: CellEdit[], skip: (row: number, col: number) => boolean): void {
-		this.parts.extent.growTo(cells.reduce((most, { row }) => Math.max(most, row + 1), 0), cells.reduce((most, { col }) => Math.max(most, col + 1), 0));
+		this.parts.extent.growTo(
+			cells.reduce((most, { row }) => Math.max(most, row + 1), 0),
+			cells.reduce((most, { col }) => Math.max(most, col + 1), 0),
+		);
 		const matrix = this.parts.sheet.getCellMatrix();
 		const formulas: CellEdit[] = [];
 		const listed = new Set(cells.map(({ row, col }) => keyOf(row, col)));
@@ -55,7 +58,8 @@ export class Contents {
 			}
 		}
 		const isFormula = (content: string) => content.startsWith('=') && content.length > 1;
-		for (const { row, col, content = '' } of cells) if (!isFormula(content) && !skip(row, col) && isFormulaCell(matrix.getValue(row, col))) gone.push({ row, col, content: '', style: null });
+		for (const { row, col, content = '' } of cells)
+			if (!isFormula(content) && !skip(row, col) && isFormulaCell(matrix.getValue(row, col))) gone.push({ row, col, content: '', style: null });
 		// Univer hears of formulas that go. Only then others may take their cells.
 		if (gone.length > 0) this.apply(gone);
 		let shown: CellEdit | undefined;
@@ -75,7 +79,12 @@ export class Contents {
 			this.parts.heights.changed(row, content, full);
 		}
 		if (formulas.length > 0) this.apply(formulas);
-		else if (shown) this.parts.commands.syncExecuteCommand(setValues, { unitId: this.unitId, subUnitId: this.sheetId, cellValue: { [shown.row]: { [shown.col]: {} } } }, { fromCollab: true, onlyLocal: true });
+		else if (shown)
+			this.parts.commands.syncExecuteCommand(
+				setValues,
+				{ unitId: this.unitId, subUnitId: this.sheetId, cellValue: { [shown.row]: { [shown.col]: {} } } },
+				{ fromCollab: true, onlyLocal: true },
+			);
 		if (this.hasFormulas && cells.length > formulas.length) this.parts.onFilled(cells);
 	}
 

@@ -343,10 +343,18 @@ export class Computing {
 	// ---- results ----
 
 	private showTexts(places: Place[]): void {
-		this.show(places.map(({ row, col }) => [row, col, { v: this.parts.contentAt(row, col), t: 1 }]), [], []);
+		this.show(
+			places.map(({ row, col }) => [row, col, { v: this.parts.contentAt(row, col), t: 1 }]),
+			[],
+			[],
+		);
 	}
 
-	private show(values: Result[], filled: Result[], spills: [row: number, col: number, spill: { row: number; col: number; toRow: number; toCol: number } | null][]): void {
+	private show(
+		values: Result[],
+		filled: Result[],
+		spills: [row: number, col: number, spill: { row: number; col: number; toRow: number; toCol: number } | null][],
+	): void {
 		const { sheet, book, extent, commands } = this.parts;
 		for (const [row, col, cell] of filled) {
 			if (cell) (this.filled[row] ??= {})[col] = cell;

@@ -5,24 +5,55 @@
 /** Refused commands by kind. The texts have a message for each kind (`blocked.KIND`). */
 const commands: Record<string, string[]> = {
 	structure: [
-		'insert-range-move-down', 'insert-range-move-right', 'insert-range-move-down-confirm', 'insert-range-move-right-confirm',
-		'delete-range-move-left', 'delete-range-move-up', 'delete-range-move-left-confirm', 'delete-range-move-up-confirm',
+		'insert-range-move-down',
+		'insert-range-move-right',
+		'insert-range-move-down-confirm',
+		'insert-range-move-right-confirm',
+		'delete-range-move-left',
+		'delete-range-move-up',
+		'delete-range-move-left-confirm',
+		'delete-range-move-up-confirm',
 		'append-row',
 	],
 	sheets: [
-		'insert-sheet', 'remove-sheet', 'remove-sheet-confirm', 'copy-sheet', 'set-worksheet-name', 'set-worksheet-hidden', 'set-worksheet-order',
-		'set-tab-color', 'set-workbook-name',
+		'insert-sheet',
+		'remove-sheet',
+		'remove-sheet-confirm',
+		'copy-sheet',
+		'set-worksheet-name',
+		'set-worksheet-hidden',
+		'set-worksheet-order',
+		'set-tab-color',
+		'set-workbook-name',
 	],
 	names: ['insert-defined-name', 'set-defined-name', 'remove-defined-name'],
 	protection: [
-		'add-range-protection', 'add-range-protection-from-toolbar', 'add-range-protection-from-context-menu', 'add-range-protection-from-sheet-bar',
-		'set-range-protection-from-context-menu', 'add-worksheet-protection', 'set-worksheet-protection', 'set-worksheet-permission-points',
-		'change-sheet-protection-from-sheet-bar', 'view-sheet-permission-from-context-menu', 'view-sheet-permission-from-sheet-bar',
-		'delete-range-protection', 'delete-range-protection-from-context-menu', 'delete-worksheet-protection',
+		'add-range-protection',
+		'add-range-protection-from-toolbar',
+		'add-range-protection-from-context-menu',
+		'add-range-protection-from-sheet-bar',
+		'set-range-protection-from-context-menu',
+		'add-worksheet-protection',
+		'set-worksheet-protection',
+		'set-worksheet-permission-points',
+		'change-sheet-protection-from-sheet-bar',
+		'view-sheet-permission-from-context-menu',
+		'view-sheet-permission-from-sheet-bar',
+		'delete-range-protection',
+		'delete-range-protection-from-context-menu',
+		'delete-worksheet-protection',
 	],
 	other: [
-		'reorder-range', 'toggle-cell-checkbox', 'set-worksheet-right-to-left', 'set-worksheet-default-style', 'set-worksheet-range-theme-style',
-		'toggle-gridlines', 'set-gridlines-color', 'set-range-custom-metadata', 'set-row-data', 'set-col-data',
+		'reorder-range',
+		'toggle-cell-checkbox',
+		'set-worksheet-right-to-left',
+		'set-worksheet-default-style',
+		'set-worksheet-range-theme-style',
+		'toggle-gridlines',
+		'set-gridlines-color',
+		'set-range-custom-metadata',
+		'set-row-data',
+		'set-col-data',
 	],
 };
 
@@ -32,23 +63,33 @@ const stored = new Set(['set-range-values', 'move-range', 'set.numfmt', 'remove.
 /** Mutations that change properties (layout.ts). */
 const arranging = new Set(
 	[
-		'set-worksheet-col-width', 'set-worksheet-row-height', 'set-worksheet-row-is-auto-height', 'set-col-hidden', 'set-col-visible', 'set-row-hidden',
-		'set-row-visible', 'add-worksheet-merge', 'remove-worksheet-merge', 'set-frozen',
+		'set-worksheet-col-width',
+		'set-worksheet-row-height',
+		'set-worksheet-row-is-auto-height',
+		'set-col-hidden',
+		'set-col-visible',
+		'set-row-hidden',
+		'set-row-visible',
+		'add-worksheet-merge',
+		'remove-worksheet-merge',
+		'set-frozen',
 	].map((name) => `sheet.mutation.${name}`),
 );
 
 /** Mutations without an effect on what is stored. */
 const local = new Set(
 	[
-		'set-worksheet-row-auto-height', 'set-worksheet-row-count', 'set-worksheet-column-count', 'empty', 'mark-dirty-filter-change',
+		'set-worksheet-row-auto-height',
+		'set-worksheet-row-count',
+		'set-worksheet-column-count',
+		'empty',
+		'mark-dirty-filter-change',
 		'data-validation-formula-mark-dirty',
 	].map((name) => `sheet.mutation.${name}`),
 );
 
 /** The kinds of refused mutations; `other` if none fits. */
-const mutationKinds: [RegExp, string][] = [
-	[/insert-|remove-|move-/, 'structure'],
-];
+const mutationKinds: [RegExp, string][] = [[/insert-|remove-|move-/, 'structure']];
 
 const kinds = new Map<string, string>();
 for (const [kind, names] of Object.entries(commands)) for (const name of names) kinds.set(`sheet.command.${name}`, kind);
@@ -78,7 +119,12 @@ export function blockedKind(id: string): string | undefined {
 
 /** Univer's menu settings: hides the items of these commands, and submenus that would be empty. */
 export function hiddenMenus(): Record<string, { hidden: boolean }> {
-	const ids = [...kinds.keys(), 'sheet-permission.operation.openDialog', 'sheet-permission.operation.openPanel',
-		'contextMenu.permission', 'sheet.contextMenu.permission'];
+	const ids = [
+		...kinds.keys(),
+		'sheet-permission.operation.openDialog',
+		'sheet-permission.operation.openPanel',
+		'contextMenu.permission',
+		'sheet.contextMenu.permission',
+	];
 	return Object.fromEntries(ids.map((id) => [id, { hidden: true }]));
 }

@@ -49,7 +49,15 @@ export class CellEditor {
 		const place = movePlace({ row: primary.actualRow!, col: primary.actualColumn! }, change);
 		if (!place) return text;
 		// Univer moves the edited cell, but not the editor's box.
-		cell.primary = { ...primary, actualRow: place.row, actualColumn: place.col, startRow: place.row, endRow: place.row, startColumn: place.col, endColumn: place.col };
+		cell.primary = {
+			...primary,
+			actualRow: place.row,
+			actualColumn: place.col,
+			startRow: place.row,
+			endRow: place.row,
+			startColumn: place.col,
+			endColumn: place.col,
+		};
 		this.bridge.refreshEditCellPosition(false);
 		const moved = moveContent(text, change);
 		if (moved !== undefined && moved !== text) this.replace(text, moved);
@@ -68,7 +76,13 @@ export class CellEditor {
 		const dataStream = after.slice(start, after.length - rest);
 		const moved = cursor <= start ? cursor : Math.max(start, cursor + after.length - before.length);
 		const range = { startOffset: start, endOffset: end, collapsed: start === end };
-		void this.get<ICommandService>(ICommandService).executeCommand(InsertCommand.id, { unitId, range, segmentId: '', body: { dataStream }, cursorOffset: moved - start });
+		void this.get<ICommandService>(ICommandService).executeCommand(InsertCommand.id, {
+			unitId,
+			range,
+			segmentId: '',
+			body: { dataStream },
+			cursorOffset: moved - start,
+		});
 	}
 }
 

@@ -81,7 +81,10 @@ export class Guard {
 			const structure = structureCommands[id];
 			const moves = moveCommands[id];
 			const cells = changesCells(id) ? cellsOfMutation(id, params) : [];
-			const kind = blockedKind(id) ?? (pointers.refuses(id) ? 'moved' : undefined) ?? (this.parts.readOnly() && (changesCells(id) || changesLayout(id) || structure || id in moveCommands) ? 'role' : this.lacking(id, cells));
+			const kind =
+				blockedKind(id) ??
+				(pointers.refuses(id) ? 'moved' : undefined) ??
+				(this.parts.readOnly() && (changesCells(id) || changesLayout(id) || structure || id in moveCommands) ? 'role' : this.lacking(id, cells));
 			if (kind) {
 				events.onBlocked(kind);
 				return result(id.startsWith('sheet.mutation.'));

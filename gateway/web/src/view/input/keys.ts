@@ -46,8 +46,10 @@ function target(parts: KeyParts, { key, ctrlKey }: KeyboardEvent, { row, col }: 
 /** The range from the cell at which it was begun to another one. */
 function between(from: Place, to: Place): IRange {
 	return {
-		startRow: Math.min(from.row, to.row), endRow: Math.max(from.row, to.row),
-		startColumn: Math.min(from.col, to.col), endColumn: Math.max(from.col, to.col),
+		startRow: Math.min(from.row, to.row),
+		endRow: Math.max(from.row, to.row),
+		startColumn: Math.min(from.col, to.col),
+		endColumn: Math.max(from.col, to.col),
 	};
 }
 
@@ -74,10 +76,18 @@ function timeNow(): ICellData | null {
 function hide({ injector, commands, sheet }: GridParts, rows: boolean, hidden: boolean): void {
 	const [unitId, subUnitId] = [sheet.getUnitId(), sheet.getSheetId()];
 	// A whole column may have no first row.
-	const selected = injector.get(SheetsSelectionsService).getCurrentSelections().flatMap(({ range }) => (Number.isNaN(rows ? range.startRow : range.startColumn) ? [] : [range]));
+	const selected = injector
+		.get(SheetsSelectionsService)
+		.getCurrentSelections()
+		.flatMap(({ range }) => (Number.isNaN(rows ? range.startRow : range.startColumn) ? [] : [range]));
 	const lines = (range: IRange): IRange[] => {
-		if (rows) return hidden ? [{ ...range, startColumn: 0, endColumn: sheet.getColumnCount() - 1, rangeType: RANGE_TYPE.ROW }] : sheet.getHiddenRows(range.startRow, range.endRow);
-		return hidden ? [{ ...range, startRow: 0, endRow: sheet.getRowCount() - 1, rangeType: RANGE_TYPE.COLUMN }] : sheet.getHiddenCols(range.startColumn, range.endColumn);
+		if (rows)
+			return hidden
+				? [{ ...range, startColumn: 0, endColumn: sheet.getColumnCount() - 1, rangeType: RANGE_TYPE.ROW }]
+				: sheet.getHiddenRows(range.startRow, range.endRow);
+		return hidden
+			? [{ ...range, startRow: 0, endRow: sheet.getRowCount() - 1, rangeType: RANGE_TYPE.COLUMN }]
+			: sheet.getHiddenCols(range.startColumn, range.endColumn);
 	};
 	const ranges = selected.flatMap(lines);
 	const name = rows ? (hidden ? 'set-rows-hidden' : 'set-specific-rows-visible') : hidden ? 'set-col-hidden' : 'set-col-visible-on-cols';
@@ -94,9 +104,12 @@ interface Keyboard {
 /** Not all browsers tell the layout. */
 function readLayout(): void {
 	const { keyboard } = navigator as Navigator & { keyboard?: Keyboard };
-	keyboard?.getLayoutMap().then((layout) => {
-		for (const [code, letter] of layout) if (letter === ';') semicolonCode = code;
-	}, () => {});
+	keyboard?.getLayoutMap().then(
+		(layout) => {
+			for (const [code, letter] of layout) if (letter === ';') semicolonCode = code;
+		},
+		() => {},
+	);
 }
 
 function isSemicolon({ key, code }: KeyboardEvent): boolean {
@@ -179,7 +192,10 @@ export function addKeys(parts: KeyParts): () => void {
 		event.preventDefault();
 		event.stopImmediatePropagation();
 	};
-	const removals = [addPreviousCell(parts, 'previous-cell', KeyCode.TAB | MetaKeys.SHIFT, 0, 1), addPreviousCell(parts, 'upper-cell', KeyCode.ENTER | MetaKeys.SHIFT, 1, 0)];
+	const removals = [
+		addPreviousCell(parts, 'previous-cell', KeyCode.TAB | MetaKeys.SHIFT, 0, 1),
+		addPreviousCell(parts, 'upper-cell', KeyCode.ENTER | MetaKeys.SHIFT, 1, 0),
+	];
 	readLayout();
 	window.addEventListener('keydown', listen, { capture: true });
 	return () => {

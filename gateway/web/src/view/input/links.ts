@@ -72,8 +72,12 @@ export function addLinks(parts: GridParts): () => void {
 		const cell = selected();
 		const corner = cell && cornerOf(cell.row, cell.col);
 		const zoom = sheet.getZoomRatio();
-		const isInside = corner && event.clientX >= corner.x && event.clientX <= corner.x + sheet.getColumnWidth(cell.col) * zoom
-			&& event.clientY >= corner.y && event.clientY <= corner.y + sheet.getRowHeight(cell.row) * zoom;
+		const isInside =
+			corner &&
+			event.clientX >= corner.x &&
+			event.clientX <= corner.x + sheet.getColumnWidth(cell.col) * zoom &&
+			event.clientY >= corner.y &&
+			event.clientY <= corner.y + sheet.getRowHeight(cell.row) * zoom;
 		if (isInside) open(cell.address);
 	};
 	const key = (event: KeyboardEvent) => {

@@ -30,7 +30,12 @@ export function limitMenu(injector: Injector, isReadOnly: () => boolean): void {
 export function openMenu(parts: GridParts, { range, row, col }: Place & { range: IRange }): void {
 	const service = parts.injector.get(IContextMenuService);
 	const corner = parts.cornerOf({ row, col, toRow: row, toCol: col }) ?? parts.host.getBoundingClientRect();
-	const type = range.rangeType === RANGE_TYPE.ROW ? ContextMenuPosition.ROW_HEADER : range.rangeType === RANGE_TYPE.COLUMN ? ContextMenuPosition.COL_HEADER : ContextMenuPosition.MAIN_AREA;
+	const type =
+		range.rangeType === RANGE_TYPE.ROW
+			? ContextMenuPosition.ROW_HEADER
+			: range.rangeType === RANGE_TYPE.COLUMN
+				? ContextMenuPosition.COL_HEADER
+				: ContextMenuPosition.MAIN_AREA;
 	service.triggerContextMenu(new PointerEvent('contextmenu', { clientX: corner.x + 8, clientY: corner.y + 24 }) as never, type);
 	focusFirst(() => (service.visible ? document.querySelector(panels) : null));
 }

@@ -19,7 +19,10 @@ const irange = ({ row, col, toRow, toCol }: Range): IRange => ({ startRow: row, 
 
 /** The first merged cells that a range has a part of. */
 export function dividedBy(sheet: Worksheet, range: Range): Range | undefined {
-	return sheet.getMergeData().map(rangeOf).find((one) => overlap(one, range) && !isInside(one, range));
+	return sheet
+		.getMergeData()
+		.map(rangeOf)
+		.find((one) => overlap(one, range) && !isInside(one, range));
 }
 
 /** The names of the cells whose contents a merge deletes: of each range, all but the first content stays. */
@@ -60,8 +63,12 @@ export class Merging {
 	private mergedBy(id: string, params: any, selected: IRange[]): Range[] {
 		if (id === mergeId) return getAddMergeMutationRangeByType(selected, params.value).map(rangeOf);
 		const painter = this.parts.injector.get(IFormatPainterService);
-		const redos = painter.getHooks().flatMap((hook) => hook.onApply?.(params.unitId, params.subUnitId, selected[0]!, painter.getSelectionFormat())?.redos ?? []);
-		return redos.flatMap(({ id: mutation, params: of }) => (mutation === 'sheet.mutation.add-worksheet-merge' ? (of as { ranges: IRange[] }).ranges.map(rangeOf) : []));
+		const redos = painter
+			.getHooks()
+			.flatMap((hook) => hook.onApply?.(params.unitId, params.subUnitId, selected[0]!, painter.getSelectionFormat())?.redos ?? []);
+		return redos.flatMap(({ id: mutation, params: of }) =>
+			mutation === 'sheet.mutation.add-worksheet-merge' ? (of as { ranges: IRange[] }).ranges.map(rangeOf) : [],
+		);
 	}
 
 	private async ask(id: string, params: any, selected: Range[]): Promise<void> {

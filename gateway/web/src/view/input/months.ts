@@ -31,12 +31,18 @@ type Fill = NonNullable<NonNullable<IAutoFillRule['applyFunctions']>[AUTO_FILL_A
 let byDays: Fill | undefined;
 
 export function addMonths({ injector }: GridParts): void {
-	const rule = injector.get(IAutoFillService).getRules().find(({ type }) => type === 'date');
+	const rule = injector
+		.get(IAutoFillService)
+		.getRules()
+		.find(({ type }) => type === 'date');
 	byDays ??= rule?.applyFunctions?.[AUTO_FILL_APPLY_TYPE.SERIES];
 	const byMonths: Fill = (found, count, direction, ...rest) => {
 		const backward = direction === Direction.LEFT || direction === Direction.UP;
 		const cells = backward ? [...found.data].reverse() : found.data;
-		const serials = nextMonths(cells.map((cell) => Number(cell?.v)), count);
+		const serials = nextMonths(
+			cells.map((cell) => Number(cell?.v)),
+			count,
+		);
 		if (!serials || serials.some((serial) => serial < firstSerial)) return byDays!(found, count, direction, ...rest);
 		const filled = serials.map((v, i) => ({ ...Tools.deepClone(cells[i % cells.length]), v }));
 		return backward ? filled.reverse() : filled;

@@ -32,7 +32,6 @@ export interface PasteEvents {
 	onPasted(rows: number, cols: number, lostFormats: number): void;
 }
 
-
 const kinds: Record<string, PasteKind> = {
 	'special-paste-value': 'values',
 	'special-paste-format': 'formats',
@@ -70,7 +69,10 @@ function paste(parts: GridParts, events: PasteEvents, rows: PastedRows, kind: Pa
 	const isOne = rows.length === 1 && rows[0]!.size === 1;
 	const whole = merged.find((range) => range.row === selected.row && range.col === selected.col && isInside(selected, range));
 	// One value is taken by the merged cell.
-	const range = isOne && whole ? { ...selected, toRow: selected.row, toCol: selected.col } : pastedRange(rows, whole && !isOne ? { ...selected, toRow: selected.row, toCol: selected.col } : selected);
+	const range =
+		isOne && whole
+			? { ...selected, toRow: selected.row, toCol: selected.col }
+			: pastedRange(rows, whole && !isOne ? { ...selected, toRow: selected.row, toCol: selected.col } : selected);
 	if (!isInSheet(range)) {
 		events.onBlocked('size');
 		return false;

@@ -11,9 +11,29 @@ import { keyOfStructure, linesOf } from '../structure';
 type Listed = IShortcutItem & { keys?: string };
 
 const keysOfPage: [keys: string, text: string][] = [
-	['Home', 'rowStart'], ['End', 'rowEnd'], ['Ctrl+Home', 'first'], ['Ctrl+End', 'last'], ['PageDown', 'pageDown'], ['PageUp', 'pageUp'],
-	['Shift+Space', 'selectRows'], ['Ctrl+Space', 'selectColumns'], ['Ctrl+9', 'hideRows'], ['Ctrl+0', 'hideColumns'], ['Ctrl+Shift+9', 'showRows'], ['Ctrl+Shift+0', 'showColumns'],
-	['Ctrl++', 'insert'], ['Ctrl+-', 'delete'], ['Alt+Shift+\u2191', 'moveBack'], ['Alt+Shift+\u2193', 'moveForth'], ['Ctrl+;', 'date'], ['Ctrl+Shift+;', 'time'], ['Alt+Enter', 'link'], ['Ctrl+F', 'find'], ['Ctrl+H', 'replace'], ['Shift+F10', 'menu'], ['F6', 'leave'],
+	['Home', 'rowStart'],
+	['End', 'rowEnd'],
+	['Ctrl+Home', 'first'],
+	['Ctrl+End', 'last'],
+	['PageDown', 'pageDown'],
+	['PageUp', 'pageUp'],
+	['Shift+Space', 'selectRows'],
+	['Ctrl+Space', 'selectColumns'],
+	['Ctrl+9', 'hideRows'],
+	['Ctrl+0', 'hideColumns'],
+	['Ctrl+Shift+9', 'showRows'],
+	['Ctrl+Shift+0', 'showColumns'],
+	['Ctrl++', 'insert'],
+	['Ctrl+-', 'delete'],
+	['Alt+Shift+\u2191', 'moveBack'],
+	['Alt+Shift+\u2193', 'moveForth'],
+	['Ctrl+;', 'date'],
+	['Ctrl+Shift+;', 'time'],
+	['Alt+Enter', 'link'],
+	['Ctrl+F', 'find'],
+	['Ctrl+H', 'replace'],
+	['Shift+F10', 'menu'],
+	['F6', 'leave'],
 ];
 
 /** Univer's items of keys that do something else: Ctrl+0 hides columns, Enter alone opens no editor, and Alt+= often sums up nothing. */
@@ -34,7 +54,13 @@ export function addShortcuts(parts: GridParts): () => void {
 	const { getAllShortcuts, getShortcutDisplay } = service;
 	const univers = getAllShortcuts.call(service).find(({ id }) => id === RedoCommand.id);
 	const redo = service.registerShortcut({ ...univers, id: RedoCommand.id, binding: KeyCode.Z | MetaKeys.CTRL_COMMAND | MetaKeys.SHIFT });
-	const ours = keysOfPage.map(([keys, text]): Listed => ({ id: `pg-sheet.${text}`, keys, description: t(`keys.${text}`), group: '5_page', groupTitle: t('keys.title') }));
+	const ours = keysOfPage.map(([keys, text]): Listed => ({
+		id: `pg-sheet.${text}`,
+		keys,
+		description: t(`keys.${text}`),
+		group: '5_page',
+		groupTitle: t('keys.title'),
+	}));
 	service.getAllShortcuts = () => [...getAllShortcuts.call(service).filter((item) => !changed(item)), ...ours];
 	service.getShortcutDisplay = (item: Listed) => item.keys ?? getShortcutDisplay.call(service, item);
 	// Its own button and Escape close the panel, too: the key opens it then.

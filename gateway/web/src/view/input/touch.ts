@@ -19,7 +19,15 @@ interface Point {
 
 export function addTouch(parts: GridParts): () => void {
 	const { host } = parts;
-	let finger: { id: number; start: Point; last: Point; at: number; mode: 'tap' | 'scroll' | 'select'; moved: boolean; timer: ReturnType<typeof setTimeout> } | null = null;
+	let finger: {
+		id: number;
+		start: Point;
+		last: Point;
+		at: number;
+		mode: 'tap' | 'scroll' | 'select';
+		moved: boolean;
+		timer: ReturnType<typeof setTimeout>;
+	} | null = null;
 	let speed = { x: 0, y: 0 };
 	let coasting = 0;
 	let tapped: (Point & { at: number }) | null = null;
@@ -27,8 +35,18 @@ export function addTouch(parts: GridParts): () => void {
 	function mouse(type: string, { clientX, clientY }: Point, button = 0): void {
 		const down = type === 'pointerdown' || type === 'pointermove';
 		const canvas = canvasOf(host);
-		const init = { clientX, clientY, button: type === 'pointermove' ? -1 : button, buttons: down ? (button === 2 ? 2 : 1) : 0, bubbles: true, cancelable: true, view: window };
-		canvas?.dispatchEvent(type === 'dblclick' ? new MouseEvent(type, init) : new PointerEvent(type, { ...init, pointerType: 'mouse', isPrimary: true, pointerId: 1 }));
+		const init = {
+			clientX,
+			clientY,
+			button: type === 'pointermove' ? -1 : button,
+			buttons: down ? (button === 2 ? 2 : 1) : 0,
+			bubbles: true,
+			cancelable: true,
+			view: window,
+		};
+		canvas?.dispatchEvent(
+			type === 'dblclick' ? new MouseEvent(type, init) : new PointerEvent(type, { ...init, pointerType: 'mouse', isPrimary: true, pointerId: 1 }),
+		);
 	}
 
 	function press(point: Point, button = 0): void {
@@ -91,7 +109,8 @@ export function addTouch(parts: GridParts): () => void {
 	}
 
 	function tap(event: PointerEvent): void {
-		const again = tapped !== null && event.timeStamp - tapped.at < doubleTapMs && Math.hypot(event.clientX - tapped.clientX, event.clientY - tapped.clientY) < 3 * slop;
+		const again =
+			tapped !== null && event.timeStamp - tapped.at < doubleTapMs && Math.hypot(event.clientX - tapped.clientX, event.clientY - tapped.clientY) < 3 * slop;
 		tapped = again ? null : { clientX: event.clientX, clientY: event.clientY, at: event.timeStamp };
 		allowKeyboard(again);
 		press(event);
@@ -129,7 +148,11 @@ export function addTouch(parts: GridParts): () => void {
 	}
 	// The browser makes these of a touch by itself.
 	for (const type of ['contextmenu', 'mousedown', 'mouseup', 'click', 'dblclick']) {
-		host.addEventListener(type, (event) => event.isTrusted && isOfTouch(event) && event.target === canvasOf(host) && (event.stopImmediatePropagation(), event.preventDefault()), { capture: true, signal: listeners.signal });
+		host.addEventListener(
+			type,
+			(event) => event.isTrusted && isOfTouch(event) && event.target === canvasOf(host) && (event.stopImmediatePropagation(), event.preventDefault()),
+			{ capture: true, signal: listeners.signal },
+		);
 	}
 	return () => {
 		listeners.abort();
@@ -139,5 +162,8 @@ export function addTouch(parts: GridParts): () => void {
 }
 
 function isOfTouch(event: Event): boolean {
-	return (event as PointerEvent).pointerType === 'touch' || (event as UIEvent & { sourceCapabilities?: { firesTouchEvents: boolean } }).sourceCapabilities?.firesTouchEvents === true;
+	return (
+		(event as PointerEvent).pointerType === 'touch' ||
+		(event as UIEvent & { sourceCapabilities?: { firesTouchEvents: boolean } }).sourceCapabilities?.firesTouchEvents === true
+	);
 }

@@ -6,7 +6,15 @@
 // cell may be edited later. What was typed into a cell that somebody else is editing is offered.
 //
 // The next key goes to the selected cell, also if nothing has the focus, or Univer's state is that of an editor that was closed.
-import { DOCS_FORMULA_BAR_EDITOR_UNIT_ID_KEY, DOCS_NORMAL_EDITOR_UNIT_ID_KEY, EDITOR_ACTIVATED, FOCUSING_EDITOR_INPUT_FORMULA, FOCUSING_FX_BAR_EDITOR, IContextService, IUniverInstanceService } from '@univerjs/core';
+import {
+	DOCS_FORMULA_BAR_EDITOR_UNIT_ID_KEY,
+	DOCS_NORMAL_EDITOR_UNIT_ID_KEY,
+	EDITOR_ACTIVATED,
+	FOCUSING_EDITOR_INPUT_FORMULA,
+	FOCUSING_FX_BAR_EDITOR,
+	IContextService,
+	IUniverInstanceService,
+} from '@univerjs/core';
 import type { Injector } from '@univerjs/core';
 import { DocSelectionRenderService } from '@univerjs/docs-ui';
 import { IRenderManagerService } from '@univerjs/engine-render';

@@ -32,7 +32,11 @@ export class Pointers {
 	private moved = false;
 
 	/** told: shows a message (`blocked.KIND`). */
-	constructor(private readonly injector: Injector, host: HTMLElement, private readonly told: (kind: string) => void) {
+	constructor(
+		private readonly injector: Injector,
+		host: HTMLElement,
+		private readonly told: (kind: string) => void,
+	) {
 		const { signal } = this.listening;
 		const begin = (isDown: boolean) => () => {
 			this.isDown = isDown;
@@ -85,7 +89,8 @@ export class Pointers {
 			if (render.type !== UniverInstanceType.UNIVER_SHEET) continue;
 			const selecting = render.with(ISheetSelectionRenderService) as unknown as { _startRangeWhenPointerDown: IRange };
 			const moved = moveRange(rangeOf(selecting._startRangeWhenPointerDown), change);
-			if (moved) Object.assign(selecting._startRangeWhenPointerDown, { startRow: moved.row, endRow: moved.toRow, startColumn: moved.col, endColumn: moved.toCol });
+			if (moved)
+				Object.assign(selecting._startRangeWhenPointerDown, { startRow: moved.row, endRow: moved.toRow, startColumn: moved.col, endColumn: moved.toCol });
 		}
 	}
 
