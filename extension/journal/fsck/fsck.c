@@ -69,7 +69,7 @@ fsck_find_id(StorageTable table, int strategy, Snapshot snapshot, int64 *id)
 	return found;
 }
 
-/* ---- clients of protocol v2 (journal/write/clients.c) ---- */
+/* ---- clients of protocol v2 (journal/store/clients.c) ---- */
 
 /*
  * The log does not have the numbers of operations, so nothing tells what a wrong number should be: it is reported and

@@ -14,27 +14,28 @@
 #include "postgres.h"
 
 #include "access/xact.h"
-#include "journal/write/edit_life.h"
-#include "journal/store/property_store.h"
-#include "journal/store/version_store.h"
 #include "journal/journal.h"
-#include "journal/store/history.h"
-#include "journal/version/rollback_edits.h"
-#include "journal/store/storage.h"
-#include "journal/replay/replay.h"
 #include "journal/replay/batches.h"
+#include "journal/replay/replay.h"
+#include "journal/store/history.h"
+#include "journal/store/property_store.h"
 #include "journal/store/sheetmeta.h"
-#include "miscadmin.h"
-#include "support/stoppoint.h"
+#include "journal/store/storage.h"
 #include "journal/store/timeconv.h"
 #include "journal/store/trimmark.h"
+#include "journal/store/version_store.h"
+#include "journal/version/rollback_edits.h"
+#include "journal/version/version_cells.h"
+#include "journal/write/base.h"
+#include "journal/write/edit_life.h"
+#include "journal/write/epoch.h"
+#include "miscadmin.h"
+#include "support/stoppoint.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
-#include "journal/version/version_cells.h"
-#include "journal/write/writer.h"
 
 #define VERSION_EDIT_CELLS 64
 #define VERSION_TILE_CELLS 4096
@@ -212,7 +213,7 @@ version_open(int64 sheet_id, int64 epoch)
 	storage_lock_for_versions();
 	ws = writer_open(sheet_id);
 	writer_require_live(ws);
-	writer_check_epoch(ws, epoch, NULL);
+	epoch_check(ws, epoch, NULL);
 	return ws;
 }
 

@@ -12,8 +12,8 @@
 #include "journal/journal.h"
 #include "journal/replay/load.h"
 #include "journal/replay/replay.h"
+#include "journal/write/base.h"
 #include "journal/write/session_tiles.h"
-#include "journal/write/writer.h"
 #include "utils/memutils.h"
 
 /* ---- extent and maps, learned from the first grid ---- */

@@ -1,11 +1,11 @@
 /*
  * edit_life.c - the life of an edit, from the call to its publication. Each step is a call into one module:
  *
- *      sheet.apply() -> journal_apply()
+ *      sheet.set(), sheet.apply() -> journal_apply()
  *        |
  *        |  1 check     batch_decode()            batch.c     UTF-8, limits: before any lock
  *        |  2 lock      writer_open()             writer.c    sheet lock; entry pinned; last seq, segment, epoch
- *        |  3 admit     writer_check_epoch()      epoch.c     fencing
+ *        |  3 admit     epoch_check()             epoch.c     fencing
  *        |              batch_look_back()         batch.c     what the caller missed; duplicate batch
  *        |              clients_check()           clients.c   operations that are acknowledged already
  *        |
@@ -14,7 +14,16 @@
  *        |      each    staging_lookup()          staging.c   what the cell holds; no-ops end here
  *        |  5 append    append_edit(), _end()     append.c    seq, time, previous content: a row of log_batch
  *        |              property_write_apply()    property_write.c   the sheet's properties
- *        |  6 stage     staging_add()             staging.c   room reserved in the shared grid
+ *        |  6 stage     staging_add()             staging.c   memory reserved in the shared grid
+ *        |
+ *        |      append_end()                     append.c    the row, from its edits
+ *        |        storage_insert()               storage.c   log_batch and its directory, opened
+ *        |          sheetlog_insert_slots()      sheetlog.c  the access method: values into a LogPrepared
+ *        |          log_write_rows()             log_write.c bytes, after the page's BASE
+ *        |            log_space_tail()           log_space.c the page that takes new rows, locked
+ *        |            XLogInsert()               PostgreSQL  one WAL record for all rows that go to the page
+ *        |          log_directory_insert()       log_directory.c  which page has the row:
+ *        |            log_last_covers()          log_last.c  the last entry in shared memory says so, mostly
  *        |
  *        |  after structure edits
  *        |      formulas_begin()          formulas.c  formulas that refer to moved cells: a batch again
@@ -38,14 +47,18 @@
 #include "access/xact.h"
 #include "compat.h"
 #include "journal/journal.h"
+#include "journal/store/clients.h"
 #include "journal/store/history.h"
 #include "journal/store/timeconv.h"
+#include "journal/write/base.h"
 #include "journal/write/batch.h"
-#include "journal/write/clients.h"
 #include "journal/write/edit_life.h"
+#include "journal/write/epoch.h"
 #include "journal/write/formulas.h"
 #include "journal/write/property_write.h"
+#include "journal/write/publish.h"
 #include "journal/write/session_tiles.h"
+#include "journal/write/staging.h"
 #include "journal/write/structure.h"
 #include "miscadmin.h"
 #include "support/stoppoint.h"
@@ -324,7 +337,7 @@ journal_apply(const JournalApply *call, JournalApplied *result)
 	append.edits = batch_decode(bytes, call->edits_len, &append.nedits);
 	ws = writer_open(call->sheet_id);
 	writer_require_live(ws);
-	writer_check_epoch(ws, call->epoch, NULL);
+	epoch_check(ws, call->epoch, NULL);
 	if (batch_look_back(call, ws, append.nedits, result))
 		; /* result has the seqs of the duplicate */
 	else if (clients_check(call->sheet_id, call->clients, call->nclients))
@@ -376,7 +389,7 @@ life_end_transaction(bool commit)
 {
 	dlist_mutable_iter iter;
 
-	writer_count_epoch_reset(commit);
+	epoch_end_transaction(commit);
 	dlist_foreach_modify(iter, &writer_sheets)
 	{
 		WriterSheet *ws = dlist_container(WriterSheet, link, iter.cur);
@@ -407,6 +420,7 @@ life_xact_callback(XactEvent event, void *arg)
 			life_end_transaction(false);
 			break;
 		case XACT_EVENT_PRE_PREPARE:
+			epoch_refuse_prepare();
 			writer_refuse_prepare();
 			break;
 		case XACT_EVENT_PREPARE:

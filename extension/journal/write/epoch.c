@@ -9,10 +9,13 @@
 #include "access/xact.h"
 #include "journal/journal.h"
 #include "journal/store/sheetmeta.h"
-#include "journal/write/writer.h"
+#include "journal/write/base.h"
+#include "journal/write/epoch.h"
+
+static bool epoch_were_reset = false; /* by this transaction */
 
 void
-writer_check_epoch(WriterSheet *ws, int64 epoch, const char *holder)
+epoch_check(WriterSheet *ws, int64 epoch, const char *holder)
 {
 	if (epoch == 0 || (epoch == ws->meta.epoch && holder == NULL))
 		return;
@@ -48,7 +51,7 @@ journal_claim(int64 sheet_id, int64 epoch, const char *holder, bool nowait, int6
 		return false;
 	ws = writer_open(sheet_id);
 	writer_require_live(ws);
-	writer_check_epoch(ws, epoch, holder != NULL ? holder : "");
+	epoch_check(ws, epoch, holder != NULL ? holder : "");
 	*last_seq = ws->meta.last_seq;
 	return true;
 }
@@ -66,5 +69,22 @@ journal_reset_epochs(void)
 {
 	writer_require_writable("sheet.reset_epochs()");
 	sheetmeta_delete_epochs();
-	writer_reset_epochs();
+	epoch_were_reset = true;
+}
+
+/* At commit, makes every writer read the epoch of its sheet again. */
+void
+epoch_end_transaction(bool commit)
+{
+	if (epoch_were_reset && commit && cache_enabled())
+		pg_atomic_fetch_add_u64(&CacheState->epoch_round, 1);
+	epoch_were_reset = false;
+}
+
+void
+epoch_refuse_prepare(void)
+{
+	if (epoch_were_reset)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("cannot PREPARE a transaction that has reset the epochs of sheets")));
 }

@@ -14,7 +14,9 @@
 #include "journal/journal.h"
 #include "journal/replay/load.h"
 #include "journal/replay/replay.h"
+#include "journal/write/base.h"
 #include "journal/write/formulas.h"
+#include "journal/write/staging.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 

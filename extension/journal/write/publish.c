@@ -10,7 +10,8 @@
 
 #include "journal/follow/follow.h"
 #include "journal/store/recheck.h"
-#include "journal/write/writer.h"
+#include "journal/write/publish.h"
+#include "journal/write/staging.h"
 #include "support/stoppoint.h"
 
 /* Prefetch distances, in edits: of the tile, of the cell's slot (two thirds of it), and of its content (one third).

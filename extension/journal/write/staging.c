@@ -6,7 +6,7 @@
  */
 #include "postgres.h"
 
-#include "journal/write/writer.h"
+#include "journal/write/staging.h"
 #include "port/pg_bitutils.h"
 #include "utils/memutils.h"
 

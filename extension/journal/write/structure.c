@@ -13,6 +13,8 @@
 #include "journal/journal.h"
 #include "journal/replay/load.h"
 #include "journal/replay/replay.h"
+#include "journal/write/base.h"
+#include "journal/write/staging.h"
 #include "journal/write/structure.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"

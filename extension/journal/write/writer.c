@@ -17,7 +17,8 @@
 #include "journal/store/recheck.h"
 #include "journal/store/sheetmeta.h"
 #include "journal/store/storage.h"
-#include "journal/write/writer.h"
+#include "journal/write/publish.h"
+#include "journal/write/staging.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
@@ -30,7 +31,6 @@
 dlist_head writer_sheets = DLIST_STATIC_INIT(writer_sheets);
 MemoryContext writer_context = NULL;
 MemoryContext writer_scratch = NULL;
-static bool writer_epochs_reset = false; /* by this transaction */
 
 /* ---- the sheet lock ---- */
 
@@ -353,27 +353,9 @@ writer_commit_sub(WriterSheet *ws, SubTransactionId subid, SubTransactionId pare
 /* ---- the end of the transaction ---- */
 
 void
-writer_reset_epochs(void)
-{
-	writer_epochs_reset = true;
-}
-
-void
-writer_count_epoch_reset(bool commit)
-{
-	if (writer_epochs_reset && commit && cache_enabled())
-		pg_atomic_fetch_add_u64(&CacheState->epoch_round, 1);
-	writer_epochs_reset = false;
-}
-
-void
 writer_refuse_prepare(void)
 {
 	dlist_iter iter;
-
-	if (writer_epochs_reset)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("cannot PREPARE a transaction that has reset the epochs of sheets")));
 
 	dlist_foreach(iter, &writer_sheets)
 	{

@@ -1,7 +1,7 @@
 /*
- * writer.h - what the current transaction does to sheets: the files of this folder below edit_life.c.
+ * writer.h - the sheets that the current transaction has locked; see writer.c.
  *
- * What ends, and how it is called:
+ * What ends, and how it is called in this folder:
  *
  *   publish    at commit: the staged edits are set in the shared grid, and the entry has no writer
  *   withdraw   at abort, or without changes: nothing is set, and the entry has no writer
@@ -23,19 +23,6 @@
 #include "storage/lock.h"
 #include "utils/hsearch.h"
 #include "utils/snapmgr.h"
-
-#define STAGING_NONE PG_UINT32_MAX
-
-/* An edit that is set in the shared grid at commit. Its texts live as long as the (sub)transaction. */
-typedef struct StagedEdit
-{
-	GridTile *tile;	 /* of the shared grid, with reserved room; NULL: no grid, a non-resident tile, or a resize */
-	uint32 row, col; /* physical: independent of later insertions and deletions */
-	uint32 before;	 /* the previous edit of cells with the same hash, or STAGING_NONE */
-	bool resize;
-	EditText content; /* data NULL: unchanged */
-	EditText style;	  /* data NULL: unchanged */
-} StagedEdit;
 
 /* One append or claim: the unit that ROLLBACK TO undoes. */
 typedef struct WriterChange
@@ -70,7 +57,7 @@ typedef struct WriterSheet
 	LineMaps *base_maps;			  /* before own changes; the same address without any */
 	SubTransactionId line_maps_subid; /* that made the present ones; invalid: a rollback may need them */
 	/* edits of all changes */
-	StagedEdit *staged;
+	struct StagedEdit *staged; /* staging.h */
 	uint32 nstaged, staged_size;
 	uint32 *newest;		/* index of `staged`: by the hash of a cell, its newest edit; NULL: not built ... */
 	uint32 newest_size; /* ... a power of two */
@@ -98,7 +85,6 @@ writer_snapshot(void)
 	return GetLatestSnapshot();
 }
 
-/* ---- writer.c: the sheets of the transaction ---- */
 extern dlist_head writer_sheets;
 /*
  * Memory that a session keeps for its next transaction, so that its pages are not returned to the system: what lives as
@@ -124,56 +110,10 @@ extern void writer_require_live(WriterSheet *ws);
 extern void writer_begin_change(WriterSheet *ws, int64 origin);
 /* At commit, drops what shared memory knows of the sheet. */
 extern void writer_forget(WriterSheet *ws);
-/* At commit, makes every writer read the epoch of its sheet again. */
-extern void writer_reset_epochs(void);
 /* The ends of subtransactions, of the transaction, and PREPARE; for edit_life.c. */
 extern void writer_abort_sub(WriterSheet *ws, SubTransactionId subid);
 extern void writer_commit_sub(WriterSheet *ws, SubTransactionId subid, SubTransactionId parent);
 extern void writer_refuse_prepare(void);
-extern void writer_count_epoch_reset(bool commit);
 extern void writer_close(WriterSheet *ws);
-
-/* ---- epoch.c: ownership ---- */
-/* SF001 for an epoch below the highest known one; stores a higher one. 0: none. */
-extern void writer_check_epoch(WriterSheet *ws, int64 epoch, const char *holder);
-
-/* ---- base.c: the cells before own changes ---- */
-/* Tries to have the entry's grid loaded, without any tile. */
-extern void base_load_grid(WriterSheet *ws);
-/*
- * Finds the tiles of the edits, NULL where a tile has no cells or the edit is not of a cell. After it the extent and
- * the maps are known. Returns the edits with physical rows and columns: `edits` itself if the maps are the identity.
- */
-extern Edit *base_find_tiles(WriterSheet *ws, Edit *edits, uint32 nedits, GridTile **tiles);
-/* The grid with all its tiles, never NULL. */
-extern const Grid *base_whole_grid(WriterSheet *ws);
-/* Whether the shared grid may be loaded from what this transaction sees. */
-extern bool base_may_load(const WriterSheet *ws);
-
-/* ---- staging.c: edits until the commit ---- */
-/* A cell, looked up for an edit. */
-typedef struct StagingCell
-{
-	GridTile *tile;			 /* of the state before own changes */
-	uint32 *newest;			 /* where the index registers its edits; NULL: they are not indexed */
-	EditText content, style; /* at present, own changes included; valid until the next edit is staged */
-} StagingCell;
-
-/* Reserves memory for n more edits. */
-extern void staging_expect(WriterSheet *ws, uint32 n);
-/* Looks up the cell of an edit, which has physical rows and columns. indexed: later lookups must see the edit. */
-extern void staging_lookup(WriterSheet *ws, const Edit *edit, GridTile *tile, bool indexed, StagingCell *cell);
-/* Whether own edits have set the content of the cell at this physical row and column; *content is the newest one. */
-extern bool staging_find_content(WriterSheet *ws, uint32 row, uint32 col, EditText *content);
-/* Stages the edit, and reserves room for it in the shared grid. cell: just looked up; NULL: a resize. */
-extern void staging_add(WriterSheet *ws, const Edit *edit, const StagingCell *cell);
-/* Removes the staged edits from this one on. */
-extern void staging_undo(WriterSheet *ws, uint32 from);
-/* Drops the index; the next lookup builds it again. */
-extern void staging_drop_index(WriterSheet *ws);
-
-/* ---- publish.c: the end of the transaction, in the shared grid; cannot fail ---- */
-extern void publish_sheet(WriterSheet *ws);
-extern void publish_withdraw(WriterSheet *ws);
 
 #endif

@@ -18,7 +18,7 @@
 #include "access/xact.h"
 #include "common/pg_prng.h"
 #include "journal/store/storage.h"
-#include "journal/write/clients.h"
+#include "journal/store/clients.h"
 #include "support/stoppoint.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
