@@ -51,8 +51,9 @@ typedef struct JournalApplied
 } JournalApplied;
 
 extern void journal_apply(const JournalApply *call, JournalApplied *result);
-/* Inserts or deletes n rows or columns at `at`, within the limits of sheets. Returns the sheet's last seq. */
-extern int64 journal_restructure(int64 sheet_id, EditKind kind, uint32 at, uint32 n, uint64 uid);
+/* Applies edits of SQL functions: at most SHEET_MAX_BATCH_EDITS, with their uids. Copies their texts; sets `old`.
+ * Returns the sheet's last seq. */
+extern int64 journal_edit(int64 sheet_id, Edit *edits, uint32 nedits);
 /* The highest acknowledged operation of a client; 0 if none is known. */
 extern int64 journal_acknowledged(int64 sheet_id, int64 uid, int64 client);
 /*

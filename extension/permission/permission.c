@@ -150,16 +150,45 @@ permission_role_in(StorageScan *scan, const char *column)
 	return isnull ? ROLE_NONE : permission_parse(TextDatumGetCString(value));
 }
 
-typedef struct PermissionLink
+/* A row of sheet.sheet. */
+typedef struct PermissionSheet
 {
-	SheetRole role;
-	int32 number;
+	bool exists, trashed;
+	SheetRole role; /* of the account, if it has no row in sheet.member */
+	SheetRole link_role;
+	int32 link_no;
 	bool keyed; /* only accounts that opened the sheet by the link have its role */
-} PermissionLink;
+} PermissionSheet;
+
+static PermissionSheet
+permission_read_sheet(int64 sheet_id, int64 uid, Snapshot snapshot)
+{
+	StorageKey key = {1, BTEqualStrategyNumber, false, sheet_id};
+	StorageScan scan;
+	PermissionSheet sheet = {.exists = permission_scan(&scan, STORAGE_SHEET, snapshot, &key, 1)};
+
+	if (sheet.exists)
+	{
+		bool isnull;
+
+		(void) storage_value(&scan, "trashed_at", &isnull);
+		sheet.trashed = !isnull;
+		sheet.link_role = permission_role_in(&scan, "link_role");
+		sheet.link_no = DatumGetInt32(storage_value(&scan, "link_no", &isnull));
+		(void) storage_value(&scan, "link_digest", &isnull);
+		sheet.keyed = !isnull;
+		if (uid != 0 && DatumGetInt64(storage_value(&scan, "owner", &isnull)) == uid && !isnull)
+			sheet.role = ROLE_OWNER;
+		else if (uid != 0 && !sheet.keyed)
+			sheet.role = sheet.link_role;
+	}
+	storage_scan_end(&scan);
+	return sheet;
+}
 
 /* The role of an account with a row in sheet.member. Former members, whose row has neither role nor link, have none. */
 static SheetRole
-permission_of_member(int64 sheet_id, int64 uid, Snapshot snapshot, const PermissionLink *link)
+permission_of_member(int64 sheet_id, int64 uid, Snapshot snapshot, const PermissionSheet *sheet)
 {
 	StorageKey keys[2] = {{1, BTEqualStrategyNumber, false, sheet_id}, {2, BTEqualStrategyNumber, false, uid}};
 	StorageScan scan;
@@ -168,83 +197,60 @@ permission_of_member(int64 sheet_id, int64 uid, Snapshot snapshot, const Permiss
 	if (permission_scan(&scan, STORAGE_MEMBER, snapshot, keys, 2))
 	{
 		bool no_link;
-		int32 number = DatumGetInt32(storage_value(&scan, "link_no", &no_link));
+		int32 link_no = DatumGetInt32(storage_value(&scan, "link_no", &no_link));
 
 		role = permission_role_in(&scan, "role");
-		if ((!no_link && number == link->number) || (!link->keyed && (!no_link || role != ROLE_NONE)))
-			role = Max(role, link->role);
+		if ((!no_link && link_no == sheet->link_no) || (!sheet->keyed && (!no_link || role != ROLE_NONE)))
+			role = Max(role, sheet->link_role);
 	}
 	storage_scan_end(&scan);
 	return role;
 }
 
-/* The role that the account has without a row in sheet.member. */
-static SheetRole
-permission_of_sheet(int64 sheet_id, int64 uid, Snapshot snapshot, bool *exists, bool *trashed, PermissionLink *link)
+/* Who acts, and what he may do. */
+typedef struct PermissionFound
 {
-	StorageKey key = {1, BTEqualStrategyNumber, false, sheet_id};
-	StorageScan scan;
-	SheetRole role = ROLE_NONE;
-
-	*trashed = false;
-	*exists = permission_scan(&scan, STORAGE_SHEET, snapshot, &key, 1);
-	if (*exists)
-	{
-		bool isnull;
-
-		(void) storage_value(&scan, "trashed_at", &isnull);
-		*trashed = !isnull;
-		link->role = permission_role_in(&scan, "link_role");
-		link->number = DatumGetInt32(storage_value(&scan, "link_no", &isnull));
-		(void) storage_value(&scan, "link_digest", &isnull);
-		link->keyed = !isnull;
-		if (uid != 0 && DatumGetInt64(storage_value(&scan, "owner", &isnull)) == uid && !isnull)
-			role = ROLE_OWNER;
-		else if (uid != 0 && !link->keyed)
-			role = link->role;
-	}
-	storage_scan_end(&scan);
-	return role;
-}
+	int64 uid; /* 0 also for a superuser who reads as himself: only a change has an author */
+	SheetRole role;
+	bool trashed; /* the sheet */
+} PermissionFound;
 
 /* A superuser who acts as himself is an owner. */
-static SheetRole
-permission_find_by(int64 sheet_id, int64 as_uid, Snapshot snapshot, bool *trashed)
+static PermissionFound
+permission_find_by(int64 sheet_id, int64 as_uid, bool now, Snapshot snapshot)
 {
-	bool sees_all = as_uid == 0 && superuser(), exists;
-	int64 uid = sees_all ? 0 : permission_uid_by(as_uid, snapshot);
-	PermissionLink link;
-	SheetRole role = permission_of_sheet(sheet_id, uid, snapshot, &exists, trashed, &link);
+	bool sees_all = as_uid == 0 && superuser();
+	int64 uid = sees_all && !now ? 0 : permission_uid_by(as_uid, snapshot);
+	PermissionSheet sheet = permission_read_sheet(sheet_id, uid, snapshot);
+	SheetRole role = sheet.role;
 
-	if (!exists)
+	if (!sheet.exists)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("sheet " INT64_FORMAT " does not exist", sheet_id)));
 	if (sees_all)
-		return ROLE_OWNER;
-	if (uid != 0 && role < ROLE_EDITOR)
-		role = Max(role, permission_of_member(sheet_id, uid, snapshot, &link));
-	return role;
+		role = ROLE_OWNER;
+	else if (uid != 0 && role < ROLE_EDITOR)
+		role = Max(role, permission_of_member(sheet_id, uid, snapshot, &sheet));
+	return (PermissionFound){uid, role, sheet.trashed};
 }
 
 /*
  * now: uses the latest snapshot instead of the active one. A change needs the role at present, however old the
  * transaction's snapshot is, and may be to a sheet that the same statement has made.
  */
-static SheetRole
-permission_find(int64 sheet_id, int64 as_uid, bool now, bool *trashed)
+static PermissionFound
+permission_find(int64 sheet_id, int64 as_uid, bool now)
 {
 	Snapshot snapshot = RegisterSnapshot(now ? GetLatestSnapshot() : GetActiveSnapshot());
-	SheetRole role = permission_find_by(sheet_id, as_uid, snapshot, trashed);
+	PermissionFound found = permission_find_by(sheet_id, as_uid, now, snapshot);
 
 	UnregisterSnapshot(snapshot);
-	return role;
+	return found;
 }
 
 SheetRole
 permission_role(int64 sheet_id, int64 as_uid)
 {
-	bool trashed;
-
-	return permission_find(sheet_id, as_uid, false, &trashed);
+	return permission_find(sheet_id, as_uid, false).role;
 }
 
 const char *
@@ -268,23 +274,22 @@ permission_check(int64 sheet_id, SheetRole role, SheetRole needed, bool trashed)
 						errhint("Its owner can bring it back with sheet.recover().")));
 }
 
-void
+int64
 permission_require(int64 sheet_id, int64 as_uid, SheetRole needed, bool allow_trashed)
 {
-	bool trashed;
-	SheetRole role = permission_find(sheet_id, as_uid, needed >= ROLE_EDITOR, &trashed);
+	PermissionFound found = permission_find(sheet_id, as_uid, needed >= ROLE_EDITOR);
 
-	permission_check(sheet_id, role, needed, trashed && !allow_trashed);
+	permission_check(sheet_id, found.role, needed, found.trashed && !allow_trashed);
+	return found.uid;
 }
 
 SheetRole
 permission_require_now(int64 sheet_id, int64 as_uid, SheetRole needed)
 {
-	bool trashed;
-	SheetRole role = permission_find(sheet_id, as_uid, true, &trashed);
+	PermissionFound found = permission_find(sheet_id, as_uid, true);
 
-	permission_check(sheet_id, role, needed, trashed);
-	return role;
+	permission_check(sheet_id, found.role, needed, found.trashed);
+	return found.role;
 }
 
 void
@@ -297,24 +302,21 @@ permission_require_reader(int64 sheet_id)
 void
 permission_require_log(int64 sheet_id)
 {
-	bool trashed;
-	SheetRole role = permission_find(sheet_id, 0, false, &trashed);
+	PermissionFound found = permission_find(sheet_id, 0, false);
 
 	if (!permission_is_gateway())
-		permission_check(sheet_id, role, ROLE_VIEWER, trashed && role < ROLE_OWNER);
+		permission_check(sheet_id, found.role, ROLE_VIEWER, found.trashed && found.role < ROLE_OWNER);
 }
 
 static bool
 permission_lists(int64 sheet_id, int64 uid, bool sees_all)
 {
 	Snapshot snapshot = GetActiveSnapshot();
-	bool exists, trashed;
-	PermissionLink link;
-	SheetRole role = permission_of_sheet(sheet_id, uid, snapshot, &exists, &trashed, &link);
+	PermissionSheet sheet = permission_read_sheet(sheet_id, uid, snapshot);
 
-	if (!exists || sees_all || role == ROLE_OWNER)
-		return exists;
-	return uid != 0 && !trashed && permission_of_member(sheet_id, uid, snapshot, &link) != ROLE_NONE;
+	if (!sheet.exists || sees_all || sheet.role == ROLE_OWNER)
+		return sheet.exists;
+	return uid != 0 && !sheet.trashed && permission_of_member(sheet_id, uid, snapshot, &sheet) != ROLE_NONE;
 }
 
 int64 *

@@ -25,8 +25,9 @@ extern int64 permission_uid(int64 as_uid);
 extern SheetRole permission_role(int64 sheet_id, int64 as_uid);
 extern const char *permission_role_name(SheetRole role);
 /* Raises 42501 unless permission_role() is at least `needed`, and ST001 for a sheet in the trash unless allow_trashed.
- * If an editor or owner is needed, that is for a change, the role is looked up with the latest snapshot. */
-extern void permission_require(int64 sheet_id, int64 as_uid, SheetRole needed, bool allow_trashed);
+ * If an editor or owner is needed, that is for a change, the role is looked up with the latest snapshot. Returns the
+ * account, as permission_uid(). */
+extern int64 permission_require(int64 sheet_id, int64 as_uid, SheetRole needed, bool allow_trashed);
 /* Always with the latest snapshot, and not in the trash. Returns the role. */
 extern SheetRole permission_require_now(int64 sheet_id, int64 as_uid, SheetRole needed);
 /* Permission to read cells and versions: gateways always, others need the role viewer. */

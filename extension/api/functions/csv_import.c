@@ -33,6 +33,10 @@ PG_FUNCTION_INFO_V1(sheet_import_abort);
 #define IMPORT_PART_BYTES 262144
 #define IMPORT_FIELD_MAX  (2 * SHEET_MAX_CONTENT_BYTES + 2) /* bytes: all quotes, doubled and quoted */
 
+/* Of a batch. */
+#define IMPORT_EDITS 8192
+#define IMPORT_BYTES (1024 * 1024)
+
 static CatalogQuery import_insert = {
 	"INSERT INTO sheet.import (name, uid, link_role) VALUES ($1, $2, $3) RETURNING import_id",
 	{TEXTOID, INT8OID, TEXTOID}};
@@ -229,21 +233,34 @@ csv_measure(CsvInput *input, int64 row, int64 col, uint32 *rows, uint32 *cols)
 static int64
 csv_import(CsvInput *input, int64 sheet_id, uint64 uid, uint32 row, uint32 col, bool with_empty)
 {
-	char *content = palloc(IMPORT_FIELD_MAX);
-	CellWriter writer;
+	Edit *edits = palloc(sizeof(Edit) * IMPORT_EDITS);
+	char *contents = palloc(IMPORT_BYTES);
+	Size used = 0;
+	uint32 n = 0;
+	int64 last_seq = 0;
 	CsvField field;
 
-	cells_write_begin(&writer, sheet_id, uid);
 	while (input_next(input, &field))
 	{
-		size_t len = csv_unquote(&field, content);
+		size_t len;
 
 		CHECK_FOR_INTERRUPTS();
-		if (len > 0 || with_empty)
-			cells_write(&writer, EDIT_SET, row + field.row, col + field.col, content, len);
+		if (field.len == 0 && !with_empty)
+			continue;
+		if (n == IMPORT_EDITS || used + field.len > IMPORT_BYTES)
+		{
+			last_seq = journal_edit(sheet_id, edits, n);
+			used = n = 0;
+		}
+		len = csv_unquote(&field, contents + used);
+		edits[n++] = cells_edit(uid, row + field.row, col + field.col, contents + used, len);
+		used += len;
 	}
-	pfree(content);
-	return cells_write_end(&writer);
+	if (n > 0)
+		last_seq = journal_edit(sheet_id, edits, n);
+	pfree(contents);
+	pfree(edits);
+	return last_seq;
 }
 
 /* Creates a sheet for what was measured. */
@@ -296,13 +313,14 @@ sheet_import_csv_into(PG_FUNCTION_ARGS)
 	int64 as_uid = catalog_arg_int64(fcinfo, 3, 0);
 	uint32 row, col, rows, cols;
 	CsvInput input;
+	uint64 uid;
 
 	cells_parse_ref(catalog_arg_string(fcinfo, 1, "cell"), &row, &col);
-	permission_require(sheet_id, as_uid, ROLE_EDITOR, false);
+	uid = permission_require(sheet_id, as_uid, ROLE_EDITOR, false);
 	input_begin_text(&input, csv);
 	csv_measure(&input, row, col, &rows, &cols);
 	input_begin_text(&input, csv);
-	PG_RETURN_INT64(csv_import(&input, sheet_id, (uint64) permission_uid(as_uid), row, col, true));
+	PG_RETURN_INT64(csv_import(&input, sheet_id, uid, row, col, true));
 }
 
 /* ---- in parts, in the order of an import ---- */

@@ -242,8 +242,7 @@ sheet_file_begin(PG_FUNCTION_ARGS)
 	catalog_check_text(fcinfo, 2, "content type", FILES_NAME_BYTES);
 	if (size < 0)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a file has 0 bytes or more")));
-	permission_require(sheet_id, as_uid, ROLE_EDITOR, false);
-	uid = permission_uid(as_uid);
+	uid = permission_require(sheet_id, as_uid, ROLE_EDITOR, false);
 	args[3] = CATALOG_INT64(uid);
 	catalog_begin(&scope);
 	if (catalog_run(&files_lock_sheet, args, false) == 0)

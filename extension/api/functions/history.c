@@ -30,12 +30,12 @@ Datum
 sheet_commit(PG_FUNCTION_ARGS)
 {
 	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
-	int64 as_uid = catalog_arg_int64(fcinfo, 3, 0);
+	int64 as_uid = catalog_arg_int64(fcinfo, 3, 0), uid;
 	char *label = PG_ARGISNULL(1) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(1));
 
 	catalog_check_text(fcinfo, 1, "label", PG_INT32_MAX); /* the journal checks its length */
-	permission_require(sheet_id, as_uid, ROLE_EDITOR, false);
-	PG_RETURN_INT64(journal_commit(sheet_id, (uint64) permission_uid(as_uid), label, catalog_arg_int64(fcinfo, 2, 0)));
+	uid = permission_require(sheet_id, as_uid, ROLE_EDITOR, false);
+	PG_RETURN_INT64(journal_commit(sheet_id, uid, label, catalog_arg_int64(fcinfo, 2, 0)));
 }
 
 /* Labels and trims of a sheet wait for each other, so that no label outlives its version. A trim locks the row after
@@ -81,12 +81,11 @@ Datum
 sheet_rollback(PG_FUNCTION_ARGS)
 {
 	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
-	int64 as_uid = catalog_arg_int64(fcinfo, 3, 0);
+	int64 as_uid = catalog_arg_int64(fcinfo, 3, 0), uid;
 
 	catalog_require_arg(fcinfo, 1, "version");
-	permission_require(sheet_id, as_uid, ROLE_EDITOR, false);
-	PG_RETURN_INT64(journal_rollback(sheet_id, PG_GETARG_INT64(1), (uint64) permission_uid(as_uid),
-									 catalog_arg_int64(fcinfo, 2, 0)));
+	uid = permission_require(sheet_id, as_uid, ROLE_EDITOR, false);
+	PG_RETURN_INT64(journal_rollback(sheet_id, PG_GETARG_INT64(1), uid, catalog_arg_int64(fcinfo, 2, 0)));
 }
 
 /* trim(sheet_id, version_id, as_uid) */
@@ -94,12 +93,12 @@ Datum
 sheet_trim(PG_FUNCTION_ARGS)
 {
 	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
-	int64 as_uid = catalog_arg_int64(fcinfo, 2, 0), removed;
+	int64 as_uid = catalog_arg_int64(fcinfo, 2, 0), uid, removed;
 	CatalogScope scope;
 
 	catalog_require_arg(fcinfo, 1, "version");
-	permission_require(sheet_id, as_uid, ROLE_OWNER, false);
-	removed = journal_trim(sheet_id, PG_GETARG_INT64(1), (uint64) permission_uid(as_uid));
+	uid = permission_require(sheet_id, as_uid, ROLE_OWNER, false);
+	removed = journal_trim(sheet_id, PG_GETARG_INT64(1), uid);
 	catalog_begin(&scope);
 	catalog_run(&history_lock_trim, fcinfo->args, false);
 	catalog_run_latest(&history_trim_labels, fcinfo->args);

@@ -139,7 +139,6 @@ sheet_set_property(PG_FUNCTION_ARGS)
 	Property property = {0};
 	char *key, *value, text[PROPERTY_TEXT_MAX];
 	bool deep;
-	CellWriter writer;
 	Edit edit;
 
 	(void) cells_arg_range(fcinfo, 1, rect); /* null: the sheet */
@@ -161,10 +160,7 @@ sheet_set_property(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 deep ? errmsg("the value of a property is nested at most %d deep", PROPERTY_MAX_DEPTH)
 					  : errmsg("the numbers in the value of a property are below 1e%d", PROPERTY_MAX_POWER + 1)));
-	permission_require(sheet_id, as_uid, ROLE_EDITOR, false);
-	property.uid = (uint64) permission_uid(as_uid);
+	property.uid = permission_require(sheet_id, as_uid, ROLE_EDITOR, false);
 	edit = property_edit(&property, text);
-	cells_write_begin(&writer, sheet_id, property.uid);
-	cells_write_edit(&writer, &edit);
-	PG_RETURN_INT64(cells_write_end(&writer));
+	PG_RETURN_INT64(journal_edit(sheet_id, &edit, 1));
 }

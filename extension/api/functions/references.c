@@ -22,18 +22,22 @@ PG_FUNCTION_INFO_V1(sheet_diff);
 
 /* ---- setting ---- */
 
-/* An empty or null content clears the cell. */
+/* content NULL: clears the cell, as an empty one does. */
+static Edit
+references_edit(uint64 uid, uint32 row, uint32 col, const text *content)
+{
+	if (content == NULL)
+		return cells_edit(uid, row, col, "", 0);
+	return cells_edit(uid, row, col, VARDATA_ANY(content), VARSIZE_ANY_EXHDR(content));
+}
+
 static int64
 references_set(int64 sheet_id, uint32 row, uint32 col, FunctionCallInfo fcinfo, int arg)
 {
-	CellWriter writer;
-	text *content = PG_ARGISNULL(arg) ? NULL : PG_GETARG_TEXT_PP(arg);
+	uint64 uid = permission_require(sheet_id, 0, ROLE_EDITOR, false);
+	Edit edit = references_edit(uid, row, col, PG_ARGISNULL(arg) ? NULL : PG_GETARG_TEXT_PP(arg));
 
-	permission_require(sheet_id, 0, ROLE_EDITOR, false);
-	cells_write_begin(&writer, sheet_id, (uint64) permission_uid(0));
-	cells_write(&writer, EDIT_SET, row, col, content == NULL ? "" : VARDATA_ANY(content),
-				content == NULL ? 0 : VARSIZE_ANY_EXHDR(content));
-	return cells_write_end(&writer);
+	return journal_edit(sheet_id, &edit, 1);
 }
 
 /* set(sheet_id, ref, content) */
@@ -66,11 +70,13 @@ sheet_set_range(PG_FUNCTION_ARGS)
 	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
 	int64 as_uid = catalog_arg_int64(fcinfo, 3, 0);
 	ArrayType *array;
-	CellWriter writer;
 	Datum *values;
 	bool *nulls;
 	int count, cols;
-	uint32 row, col;
+	uint32 row, col, n = 0;
+	int64 last_seq = 0;
+	uint64 uid;
+	Edit *edits;
 
 	cells_parse_ref(catalog_arg_string(fcinfo, 1, "cell"), &row, &col);
 	catalog_require_arg(fcinfo, 2, "contents");
@@ -78,22 +84,23 @@ sheet_set_range(PG_FUNCTION_ARGS)
 	if (ARR_NDIM(array) > 2)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("the contents have %d dimensions, a sheet has two", ARR_NDIM(array))));
-	permission_require(sheet_id, as_uid, ROLE_EDITOR, false);
+	uid = permission_require(sheet_id, as_uid, ROLE_EDITOR, false);
 	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &values, &nulls, &count);
-	cols = ARR_NDIM(array) == 0 ? 1 : ARR_DIMS(array)[ARR_NDIM(array) - 1];
-	if (count > 0)
-		cells_check_place((int64) row + count / cols - 1, (int64) col + cols - 1);
-	cells_write_begin(&writer, sheet_id, (uint64) permission_uid(as_uid));
+	if (count == 0) /* nothing to apply: the sheet's seq */
+		PG_RETURN_INT64(cells_read(sheet_id, (uint32[4]){0, 0, 0, 0}, true)->view.seq);
+	cols = ARR_DIMS(array)[ARR_NDIM(array) - 1];
+	cells_check_place((int64) row + count / cols - 1, (int64) col + cols - 1);
+	edits = palloc(sizeof(Edit) * Min(count, SHEET_MAX_BATCH_EDITS));
 	for (int i = 0; i < count; i++)
 	{
-		text *content = nulls[i] ? NULL : DatumGetTextPP(values[i]);
-
-		cells_write(&writer, EDIT_SET, row + i / cols, col + i % cols, nulls[i] ? "" : VARDATA_ANY(content),
-					nulls[i] ? 0 : VARSIZE_ANY_EXHDR(content));
+		edits[n++] = references_edit(uid, row + i / cols, col + i % cols, nulls[i] ? NULL : DatumGetTextPP(values[i]));
+		if (n == SHEET_MAX_BATCH_EDITS || i + 1 == count)
+		{
+			last_seq = journal_edit(sheet_id, edits, n);
+			n = 0;
+		}
 	}
-	if (count == 0) /* nothing to apply: the sheet's seq */
-		writer.last_seq = cells_read(sheet_id, (uint32[4]){0, 0, 0, 0}, true)->view.seq;
-	PG_RETURN_INT64(cells_write_end(&writer));
+	PG_RETURN_INT64(last_seq);
 }
 
 /* ---- rows and columns ---- */
@@ -120,13 +127,22 @@ references_change(FunctionCallInfo fcinfo, EditKind kind)
 {
 	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
 	int64 as_uid = catalog_arg_int64(fcinfo, 3, 0);
+	char text[EDIT_LINES_MAX];
+	bool rows;
+	uint32 at;
+	Edit edit;
 
 	if (PG_ARGISNULL(1) || PG_ARGISNULL(2))
 		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("where, and how many, must not be null")));
-	references_check_lines(edit_is_of_rows(kind), PG_GETARG_INT32(1), PG_GETARG_INT32(2));
-	permission_require(sheet_id, as_uid, ROLE_EDITOR, false);
-	PG_RETURN_INT64(journal_restructure(sheet_id, kind, (uint32) PG_GETARG_INT32(1), (uint32) PG_GETARG_INT32(2),
-										(uint64) permission_uid(as_uid)));
+	rows = edit_is_of_rows(kind);
+	references_check_lines(rows, PG_GETARG_INT32(1), PG_GETARG_INT32(2));
+	at = (uint32) PG_GETARG_INT32(1);
+	edit = (Edit){.kind = kind,
+				  .uid = permission_require(sheet_id, as_uid, ROLE_EDITOR, false),
+				  .row = rows ? at : 0,
+				  .col = rows ? 0 : at,
+				  .content = edit_lines_text((uint32) PG_GETARG_INT32(2), text)};
+	PG_RETURN_INT64(journal_edit(sheet_id, &edit, 1));
 }
 
 Datum

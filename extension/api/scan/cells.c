@@ -1,4 +1,4 @@
-/* cells.c - references, lists of cells that are read from the journal, and batches of edits that are applied to it. */
+/* cells.c - references, lists of cells that are read from the journal, and edits of cells. */
 #include "api/scan/cells.h"
 
 #include "common/short_copy.h"
@@ -216,70 +216,12 @@ cells_check_place(int64 row, int64 col)
 
 /* ---- writing ---- */
 
-void
-cells_write_begin(CellWriter *writer, int64 sheet_id, uint64 uid)
+Edit
+cells_edit(uint64 uid, uint32 row, uint32 col, const char *content, Size len)
 {
-	memset(writer, 0, sizeof(*writer));
-	writer->sheet_id = sheet_id;
-	writer->uid = uid;
-	initStringInfo(&writer->body);
-}
-
-static void
-cells_write_flush(CellWriter *writer)
-{
-	EditBatch batch = {0, 0, writer->count};
-	JournalApply call = {.sheet_id = writer->sheet_id, .known_seq = -1};
-	JournalApplied result;
-	EditWriter head;
-	char *bytes;
-
-	if (writer->count == 0)
-		return;
-	bytes = palloc(EDIT_BATCH_HEAD_MAX + writer->body.len);
-	edit_write_batch(&head, (uint8_t *) bytes, &batch);
-	memcpy(head.pos, writer->body.data, writer->body.len);
-	call.edits = bytes;
-	call.edits_len = (char *) head.pos + writer->body.len - bytes;
-	journal_apply(&call, &result);
-	writer->last_seq = result.last_seq;
-	writer->count = 0;
-	resetStringInfo(&writer->body);
-	pfree(bytes);
-}
-
-void
-cells_write_edit(CellWriter *writer, const Edit *edit)
-{
-	EditBatch unused = {0, 0, 0};
-
-	/* half of the limit: the stored batch also carries the old contents */
-	if (writer->count == SHEET_MAX_BATCH_EDITS || writer->body.len + edit_size_bound(edit) > SHEET_MAX_BATCH_BYTES / 2)
-		cells_write_flush(writer);
-	enlargeStringInfo(&writer->body, EDIT_BATCH_HEAD_MAX + (int) edit_size_bound(edit));
-	if (writer->count == 0) /* a header only to set the writer up */
-		edit_write_batch(&writer->writer, (uint8_t *) writer->body.data, &unused);
-	writer->writer.pos = (uint8_t *) writer->body.data + writer->body.len;
-	edit_write(&writer->writer, edit);
-	writer->body.len = (int) ((char *) writer->writer.pos - writer->body.data);
-	writer->count++;
-}
-
-void
-cells_write(CellWriter *writer, EditKind kind, uint32 row, uint32 col, const char *content, Size len)
-{
-	Edit edit = {.kind = kind, .uid = writer->uid, .row = row, .col = col, .content = {content, (uint32) len}};
-
 	if (len > SHEET_MAX_CONTENT_BYTES)
 		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 						errmsg("the content of a cell is too long (row %u, column %u)", row, col),
 						errdetail("A cell holds at most %d characters.", SHEET_MAX_CHARS)));
-	cells_write_edit(writer, &edit);
-}
-
-int64
-cells_write_end(CellWriter *writer)
-{
-	cells_write_flush(writer);
-	return writer->last_seq;
+	return (Edit){.kind = EDIT_SET, .uid = uid, .row = row, .col = col, .content = {content, (uint32) len}};
 }

@@ -1,4 +1,4 @@
-/* cells.h - references, lists of cells that are read from the journal, and batches of edits that are applied to it. */
+/* cells.h - references, lists of cells that are read from the journal, and edits of cells. */
 #ifndef CELLS_H
 #define CELLS_H
 
@@ -7,7 +7,6 @@
 #include "common/a1.h"
 #include "fmgr.h"
 #include "journal/journal.h"
-#include "lib/stringinfo.h"
 
 typedef struct Cell
 {
@@ -51,24 +50,10 @@ extern void cells_parse_range(Datum ref, uint32 rect[4]);					   /* of type text
 extern Datum cells_a1(uint32 row, uint32 col);								   /* the name of a cell, of type text */
 extern bool cells_arg_range(FunctionCallInfo fcinfo, int arg, uint32 rect[4]); /* false: null, that is all */
 
-/* Collects edits and applies them in batches within the limits. */
-typedef struct CellWriter
-{
-	int64 sheet_id;
-	uint64 uid;
-	StringInfoData body; /* edits without their batch's header */
-	EditWriter writer;
-	uint32 count;
-	int64 last_seq;
-} CellWriter;
-
-extern void cells_write_begin(CellWriter *writer, int64 sheet_id, uint64 uid);
-extern void cells_write(CellWriter *writer, EditKind kind, uint32 row, uint32 col, const char *content, Size len);
-/* An edit of any kind, with its uid. Its texts are within the limits of edits. */
-extern void cells_write_edit(CellWriter *writer, const Edit *edit);
-extern int64 cells_write_end(CellWriter *writer); /* returns the last seq; of the sheet if nothing changed */
 /* 54000: outside the limits of a sheet; 22023: negative. */
 extern void cells_check_place(int64 row, int64 col);
+/* The edit that sets a cell. 54000: the content is too long. */
+extern Edit cells_edit(uint64 uid, uint32 row, uint32 col, const char *content, Size len);
 
 /* cells_scan.c. Called by _PG_init. */
 extern void cells_scan_init(void);

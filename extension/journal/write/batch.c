@@ -187,6 +187,38 @@ batch_decode(const void *bytes, Size len, uint32 *nedits)
 	return edits;
 }
 
+static char *
+batch_copy_text(EditText *text, char *to)
+{
+	if (text->len == 0)
+		return to;
+	memcpy(to, text->data, text->len);
+	text->data = to;
+	return to + text->len;
+}
+
+char *
+batch_adopt(Edit *edits, uint32 nedits)
+{
+	Size size = 1;
+	char *texts, *to;
+
+	Assert(nedits <= SHEET_MAX_BATCH_EDITS);
+	for (uint32 i = 0; i < nedits; i++)
+	{
+		batch_check_edit(&edits[i], i);
+		batch_normalize(&edits[i]);
+		size += (Size) edits[i].content.len + edits[i].style.len;
+	}
+	to = texts = MemoryContextAllocHuge(CurTransactionContext, size);
+	for (uint32 i = 0; i < nedits; i++)
+	{
+		to = batch_copy_text(&edits[i].content, to);
+		to = batch_copy_text(&edits[i].style, to);
+	}
+	return texts;
+}
+
 /* ---- what the caller has not seen ---- */
 
 #define BATCH_MISSED_MAX (64 * 1024 * 1024)

@@ -7,6 +7,8 @@
 
 /* 54000 for a batch that is too long. */
 extern void batch_check_size(Size len);
+/* Checks the edits, and copies their texts, which then live as long as the (sub)transaction. Returns the copy. */
+extern char *batch_adopt(Edit *edits, uint32 nedits);
 /* Decodes and checks all edits. Their texts point into the bytes; the array is in writer_scratch, or NULL. */
 extern Edit *batch_decode(const void *bytes, Size len, uint32 *nedits);
 /*

@@ -1,11 +1,11 @@
 /*
  * edit_life.c - the life of an edit, from the call to its publication. Each step is a call into one module:
  *
- *      sheet.set(), sheet.apply() -> journal_apply()
+ *      sheet.set() -> journal_edit(), sheet.apply() -> journal_apply()
  *        |
- *        |  1 check     batch_decode()            batch.c     UTF-8, limits: before any lock
+ *        |  1 check     batch_adopt(), _decode()  batch.c     UTF-8, limits: before any lock
  *        |  2 lock      writer_open()             writer.c    sheet lock; entry pinned; last seq, segment, epoch
- *        |  3 admit     epoch_check()             epoch.c     fencing
+ *        |  3 admit     epoch_check()             epoch.c     of sheet.apply(): fencing
  *        |              batch_look_back()         batch.c     what the caller missed; duplicate batch
  *        |              clients_check()           clients.c   operations that are acknowledged already
  *        |
@@ -365,20 +365,21 @@ journal_apply(const JournalApply *call, JournalApplied *result)
 }
 
 int64
-journal_restructure(int64 sheet_id, EditKind kind, uint32 at, uint32 n, uint64 uid)
+journal_edit(int64 sheet_id, Edit *edits, uint32 nedits)
 {
-	char text[EDIT_LINES_MAX];
-	bool rows = edit_is_of_rows(kind);
-	Edit edit = {
-		.kind = kind, .uid = uid, .row = rows ? at : 0, .col = rows ? 0 : at, .content = edit_lines_text(n, text)};
-	AppendCall call = {.edits = &edit, .nedits = 1};
+	AppendCall call = {.edits = edits, .nedits = nedits};
 	AppendResult result;
 	WriterSheet *ws;
+	char *texts;
 
-	writer_require_writable("inserting and deleting rows and columns");
+	writer_require_writable("edits of sheets");
+	writer_begin();
+	texts = batch_adopt(edits, nedits);
 	ws = writer_open(sheet_id);
 	writer_require_live(ws);
 	life_append_call(ws, &call, &result);
+	if (result.first_seq == 0)
+		pfree(texts);
 	return result.last_seq;
 }
 
