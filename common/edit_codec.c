@@ -252,33 +252,49 @@ edit_batch_head_size(const EditBatch *batch)
 
 /* ---- structure edits ---- */
 
-bool
-edit_lines(const Edit *edit, uint32_t *n)
+/* Reads a number without leading zeros. */
+static bool
+codec_get_lines(EditText text, uint32_t *n)
 {
-	bool rows = edit_is_of_rows(edit->kind);
-	uint32_t limit = rows ? SHEET_MAX_ROWS : SHEET_MAX_COLS;
-	uint32_t at = rows ? edit->row : edit->col;
-	const char *digits = edit->content.data;
-
 	*n = 0;
-	if (edit->content.len == 0 || edit->content.len >= EDIT_LINES_MAX || digits[0] == '0')
+	if (text.len == 0 || text.len >= LINE_CHANGE_TEXT || text.data[0] == '0')
 		return false;
-	for (uint32_t i = 0; i < edit->content.len; i++)
+	for (uint32_t i = 0; i < text.len; i++)
 	{
-		if (digits[i] < '0' || digits[i] > '9')
+		if (text.data[i] < '0' || text.data[i] > '9')
 			return false;
-		*n = *n * 10 + (uint32_t) (digits[i] - '0');
+		*n = *n * 10 + (uint32_t) (text.data[i] - '0');
 	}
-	return at < limit && *n <= limit - at && (rows ? edit->col : edit->row) == 0;
+	return true;
 }
 
-EditText
-edit_lines_text(uint32_t n, char *text)
+bool
+line_change_of(const Edit *edit, LineChange *change)
 {
-	char *to = text + EDIT_LINES_MAX;
+	bool rows = edit_is_of_rows(edit->kind);
+	uint32_t limit = line_limit(rows);
+
+	*change = (LineChange){.rows = rows,
+						   .insert = edit->kind == EDIT_INSERT_ROWS || edit->kind == EDIT_INSERT_COLUMNS,
+						   .at = rows ? edit->row : edit->col};
+	return edit_is_structure(edit->kind) && codec_get_lines(edit->content, &change->n) && change->at < limit &&
+		   change->n <= limit - change->at && (rows ? edit->col : edit->row) == 0;
+}
+
+Edit
+line_change_edit(const LineChange *change, uint64_t uid, char *text)
+{
+	EditKind insert = change->rows ? EDIT_INSERT_ROWS : EDIT_INSERT_COLUMNS;
+	EditKind delete = change->rows ? EDIT_DELETE_ROWS : EDIT_DELETE_COLUMNS;
+	char *end = text + LINE_CHANGE_TEXT, *to = end;
+	uint32_t n = change->n;
 
 	do
 		*--to = (char) ('0' + n % 10);
 	while ((n /= 10) > 0 && to > text);
-	return (EditText){to, (uint32_t) (text + EDIT_LINES_MAX - to)};
+	return (Edit){.kind = change->insert ? insert : delete,
+				  .uid = uid,
+				  .row = change->rows ? change->at : 0,
+				  .col = change->rows ? 0 : change->at,
+				  .content = {to, (uint32_t) (end - to)}};
 }

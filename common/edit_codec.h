@@ -126,6 +126,29 @@ edit_is_of_rows(EditKind kind)
 	return kind == EDIT_INSERT_ROWS || kind == EDIT_DELETE_ROWS;
 }
 
+/* What a structure edit does: n rows or columns come in front of the one at `at`, or go from there on. */
+typedef struct LineChange
+{
+	bool rows;
+	bool insert;
+	uint32_t at;
+	uint32_t n;
+} LineChange;
+
+/* Returns false unless it is a structure edit as it should be: n is at least 1, and the lines are within the limits of
+ * sheets. */
+extern bool line_change_of(const Edit *edit, LineChange *change);
+/* The edit that makes the change. text: LINE_CHANGE_TEXT bytes, which the edit refers to. */
+#define LINE_CHANGE_TEXT 9
+extern Edit line_change_edit(const LineChange *change, uint64_t uid, char *text);
+
+/* The number of rows (columns) that sheets have at most. */
+static inline uint32_t
+line_limit(bool rows)
+{
+	return rows ? SHEET_MAX_ROWS : SHEET_MAX_COLS;
+}
+
 typedef struct EditBatch
 {
 	uint64_t first_seq;
@@ -188,12 +211,6 @@ extern void edit_write_batch(EditWriter *writer, uint8_t *to, const EditBatch *b
 /* Begins a batch that is stored without its header. */
 extern void edit_write_edits(EditWriter *writer, uint8_t *to);
 extern void edit_write(EditWriter *writer, const Edit *edit);
-/* How many lines a structure edit is about, as its content has it; false when that is not a number from 1 on that fits
- * the limits of sheets, or something else of the edit is not as it should be. */
-#define EDIT_LINES_MAX 9
-extern bool edit_lines(const Edit *edit, uint32_t *n);
-/* The content of a structure edit of so many lines, in text, which has room for EDIT_LINES_MAX bytes. */
-extern EditText edit_lines_text(uint32_t n, char *text);
 /* Bytes of a batch header; to prepend one when the edits were written before their count was known. */
 extern size_t edit_batch_head_size(const EditBatch *batch);
 

@@ -5,14 +5,15 @@
 #ifndef EXTENT_H
 #define EXTENT_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "common/edit_codec.h"
 
-/* n lines come in front of the one at `at`, or go from there on; a sheet has at most `limit`, and at least one. */
+/* A sheet has at least one row and one column. */
 static inline uint32_t
-extent_after(uint32_t extent, uint32_t limit, bool insert, uint32_t at, uint32_t n)
+extent_after(const LineChange *change, uint32_t extent)
 {
-	if (insert)
+	uint32_t limit = line_limit(change->rows), at = change->at, n = change->n;
+
+	if (change->insert)
 	{
 		uint32_t from = at > extent ? at : extent;
 
@@ -25,16 +26,16 @@ extent_after(uint32_t extent, uint32_t limit, bool insert, uint32_t at, uint32_t
 	return at > 0 ? at : 1;
 }
 
-/* Moves the lines *first to *last, *first <= *last, by the same edit. Lines that are inserted between them are added;
- * what is pushed beyond the limit is lost. Returns false if none of them is left. */
+/* Moves the lines *first to *last, *first <= *last. Lines that are inserted between them are added; what is pushed
+ * beyond the limit is lost. Returns false if none of them is left. */
 static inline bool
-extent_move(uint32_t *first, uint32_t *last, uint32_t limit, bool insert, uint32_t at, uint32_t n)
+extent_move(const LineChange *change, uint32_t *first, uint32_t *last)
 {
-	uint32_t end = at + n;
+	uint32_t limit = line_limit(change->rows), at = change->at, n = change->n, end = at + n;
 
 	if (*last < at)
 		return true;
-	if (insert)
+	if (change->insert)
 	{
 		*first += *first >= at ? n : 0;
 		*last = limit - 1 - *last < n ? limit - 1 : *last + n;

@@ -409,8 +409,7 @@ formula_shift(EditText content, FormulaMove move, const void *arg, char *to, uin
 bool
 formula_move_lines(const void *arg, bool rows, uint32_t *first, uint32_t *last)
 {
-	const FormulaChange *change = arg;
-	uint32_t limit = rows ? SHEET_MAX_ROWS : SHEET_MAX_COLS;
+	const LineChange *change = arg;
 
-	return rows != change->rows || extent_move(first, last, limit, change->insert, change->at, change->n);
+	return rows != change->rows || extent_move(change, first, last);
 }

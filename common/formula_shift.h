@@ -25,17 +25,8 @@
  */
 typedef bool (*FormulaMove)(const void *arg, bool rows, uint32_t *first, uint32_t *last);
 
-/* A structure edit as the argument of formula_move_lines(). */
-typedef struct FormulaChange
-{
-	bool rows;
-	bool insert;
-	uint32_t at;
-	uint32_t n;
-} FormulaChange;
-
-/* A FormulaMove by one FormulaChange. Lines that are inserted between first and last are added; what is pushed beyond
- * the end of sheets is lost. */
+/* A FormulaMove by a LineChange. Lines that are inserted between first and last are added; what is pushed beyond the
+ * end of sheets is lost. */
 extern bool formula_move_lines(const void *change, bool rows, uint32_t *first, uint32_t *last);
 
 typedef enum FormulaShift

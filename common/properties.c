@@ -268,33 +268,25 @@ properties_put(Properties *set, const Property *property)
 
 /* All rows (columns) of a sheet stay all. */
 static bool
-move_axis(uint32_t *first, uint32_t *last, uint32_t limit, bool insert, uint32_t at, uint32_t n)
+move_target(PropertyTarget *target, const LineChange *change)
 {
-	return (*first == 0 && *last == limit - 1) || extent_move(first, last, limit, insert, at, n);
-}
-
-static bool
-move_target(PropertyTarget *target, const Edit *edit, uint32_t n)
-{
-	bool insert = edit->kind == EDIT_INSERT_ROWS || edit->kind == EDIT_INSERT_COLUMNS;
-
-	if (edit_is_of_rows(edit->kind))
-		return move_axis(&target->row0, &target->row1, SHEET_MAX_ROWS, insert, edit->row, n);
-	return move_axis(&target->col0, &target->col1, SHEET_MAX_COLS, insert, edit->col, n);
+	if (change->rows)
+		return property_has_all_rows(target) || extent_move(change, &target->row0, &target->row1);
+	return property_has_all_cols(target) || extent_move(change, &target->col0, &target->col1);
 }
 
 const Property *
 properties_pushed_out(const Properties *set, const Edit *edit)
 {
-	uint32_t n;
+	LineChange change;
 
-	if ((edit->kind != EDIT_INSERT_ROWS && edit->kind != EDIT_INSERT_COLUMNS) || !edit_lines(edit, &n))
+	if (!line_change_of(edit, &change) || !change.insert)
 		return NULL;
 	for (uint32_t i = 0; i < set->count; i++)
 	{
 		PropertyTarget target = set->entries[i]->property.target;
 
-		if (!move_target(&target, edit, n))
+		if (!move_target(&target, &change))
 			return &set->entries[i]->property;
 	}
 	return NULL;
@@ -304,9 +296,9 @@ const Property *
 properties_overgrown(const Properties *set, const Edit *edit)
 {
 	uint64_t merged = set->merged;
-	uint32_t n;
+	LineChange change;
 
-	if ((edit->kind != EDIT_INSERT_ROWS && edit->kind != EDIT_INSERT_COLUMNS) || !edit_lines(edit, &n))
+	if (!line_change_of(edit, &change) || !change.insert)
 		return NULL;
 	for (uint32_t i = 0; i < set->count; i++)
 	{
@@ -314,7 +306,7 @@ properties_overgrown(const Properties *set, const Edit *edit)
 		uint64_t before = property_merged_cells(property), cells;
 		PropertyTarget target = property->target;
 
-		if (before == 0 || !move_target(&target, edit, n) || (cells = target_cells(&target)) <= before)
+		if (before == 0 || !move_target(&target, &change) || (cells = target_cells(&target)) <= before)
 			continue;
 		merged += cells - before;
 		if (cells > PROPERTY_MAX_MERGE || merged > PROPERTIES_MAX_MERGED)
@@ -335,10 +327,11 @@ compare_moved(const void *a, const void *b)
 bool
 properties_move(Properties *set, const Edit *edit)
 {
-	uint32_t kept = 0, n;
+	uint32_t kept = 0;
 	bool changed = false;
+	LineChange change;
 
-	if (!edit_lines(edit, &n))
+	if (!line_change_of(edit, &change))
 		return false;
 	for (uint32_t i = 0; i < set->count; i++)
 	{
@@ -346,7 +339,7 @@ properties_move(Properties *set, const Edit *edit)
 		PropertyTarget *target = &entry->property.target, before = *target;
 
 		entry->cells = target_cells(&before);
-		if (!move_target(target, edit, n))
+		if (!move_target(target, &change))
 		{
 			*target = before;
 			properties_drop(set, entry);

@@ -107,8 +107,8 @@ extern const Property *properties_find(const Properties *set, const PropertyTarg
 /* Sets the property, or removes it. Returns false if there is no memory; the set is unchanged. */
 extern bool properties_put(Properties *set, const Property *property);
 /*
- * Moves all properties by a structure edit that edit_lines() accepts. Those whose rows or columns are all deleted are
- * removed. If two of one key get the same target, the one that had fewer cells stays. Returns whether any changed.
+ * Moves all properties by a structure edit that line_change_of() accepts. Those whose rows or columns are all deleted
+ * are removed. If two of one key get the same target, the one that had fewer cells stays. Returns whether any changed.
  */
 extern bool properties_move(Properties *set, const Edit *edit);
 /* Returns a property that an insertion would push wholly beyond the end of sheets, or NULL. */

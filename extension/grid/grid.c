@@ -7,6 +7,7 @@
  */
 #include "grid/grid.h"
 
+#include "common/extent.h"
 #include "grid/grid_private.h"
 
 #include <string.h>
@@ -376,15 +377,15 @@ grid_give_maps(const GridAllocator *allocator, Grid *grid, LineMaps *maps)
 }
 
 bool
-grid_change_maps(const GridAllocator *allocator, Grid *grid, const LineMapsChange *change)
+grid_change_maps(const GridAllocator *allocator, Grid *grid, const LineChange *change)
 {
-	uint32_t *extent = change->line == LINE_ROW ? &grid->rows : &grid->cols;
+	uint32_t *extent = change->rows ? &grid->rows : &grid->cols;
 	LineMaps *maps;
 
 	if (!line_maps_change(allocator, grid->maps, change, *extent, &maps))
 		return false;
 	grid_give_maps(allocator, grid, maps);
-	*extent = line_maps_extent(change, *extent);
+	*extent = extent_after(change, *extent);
 	return true;
 }
 

@@ -29,7 +29,7 @@
 
 typedef struct Grid Grid;
 typedef struct LineMaps LineMaps;
-struct LineMapsChange;
+struct LineChange;
 /* One tile of a grid. Its address stays the same until it is evicted or the grid is freed. */
 typedef struct Tile GridTile;
 
@@ -196,7 +196,7 @@ grid_maps(const Grid *grid)
 /* Takes the maps, which come from the grid's allocator; the old ones are freed. */
 extern void grid_give_maps(const GridAllocator *allocator, Grid *grid, LineMaps *maps);
 /* Inserts or deletes rows or columns; changes the extent, too. Returns false if there is no room. */
-extern bool grid_change_maps(const GridAllocator *allocator, Grid *grid, const struct LineMapsChange *change);
+extern bool grid_change_maps(const GridAllocator *allocator, Grid *grid, const struct LineChange *change);
 /* Reserves room for a copy of the maps, beside those that the grid has, until grid_release(). */
 extern bool grid_reserve_maps(const GridAllocator *allocator, Grid *grid, const LineMaps *maps);
 /* Copies the maps into the reserved room; NULL needs no room. Cannot fail. */

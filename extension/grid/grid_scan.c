@@ -177,8 +177,8 @@ grid_view_init(GridScan *scan, const Grid *grid, const LineMaps *maps, uint32_t 
 	scan->maps = maps;
 	scan->view.row0 = row0;
 	scan->view.col0 = col0;
-	scan->view.row1 = row1 < LINE_MAPS_MAX_ROWS ? row1 : LINE_MAPS_MAX_ROWS - 1;
-	scan->view.col1 = col1 < LINE_MAPS_MAX_COLS ? col1 : LINE_MAPS_MAX_COLS - 1;
+	scan->view.row1 = row1 < SHEET_MAX_ROWS ? row1 : SHEET_MAX_ROWS - 1;
+	scan->view.col1 = col1 < SHEET_MAX_COLS ? col1 : SHEET_MAX_COLS - 1;
 	/* An empty part, before the first one. */
 	scan->top = row0;
 	scan->left = scan->view.col1;

@@ -3,7 +3,6 @@
 
 #include "common/edit_read.h"
 #include "common/edit_write.h"
-#include "common/extent.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +88,7 @@ line_maps_equal(const LineMaps *a, const LineMaps *b)
 /* ---- changes ---- */
 
 static uint32_t
-line_maps_change_line(const LineMap *map, const LineMapsChange *change, uint32_t extent, LineMapRun *to)
+line_maps_change_line(const LineMap *map, const LineChange *change, uint32_t extent, LineMapRun *to)
 {
 	return change->insert ? line_map_insert(map, change->at, change->n, extent, to)
 						  : line_map_remove(map, change->at, change->n, extent, to);
@@ -104,7 +103,7 @@ line_maps_copy_line(const LineMap *map, LineMapRun *to)
 }
 
 bool
-line_maps_change(const GridAllocator *allocator, const LineMaps *maps, const LineMapsChange *change, uint32_t extent,
+line_maps_change(const GridAllocator *allocator, const LineMaps *maps, const LineChange *change, uint32_t extent,
 				 LineMaps **to)
 {
 	LineMaps *made;
@@ -120,8 +119,8 @@ line_maps_change(const GridAllocator *allocator, const LineMaps *maps, const Lin
 		LineMap map = line_maps_one(maps, line);
 		LineMapRun *runs = made->runs + used;
 
-		made->counts[line] =
-			line == change->line ? line_maps_change_line(&map, change, extent, runs) : line_maps_copy_line(&map, runs);
+		made->counts[line] = (line == LINE_ROW) == change->rows ? line_maps_change_line(&map, change, extent, runs)
+																: line_maps_copy_line(&map, runs);
 		used += made->counts[line];
 	}
 	if (used > 0)
@@ -129,12 +128,6 @@ line_maps_change(const GridAllocator *allocator, const LineMaps *maps, const Lin
 	line_maps_free(allocator, made);
 	*to = NULL;
 	return true;
-}
-
-uint32_t
-line_maps_extent(const LineMapsChange *change, uint32_t extent)
-{
-	return extent_after(extent, line_maps_limit(change->line), change->insert, change->at, change->n);
 }
 
 /* ---- bytes ---- */
@@ -237,7 +230,7 @@ line_maps_get_lines(CodecInput *input, LineMaps *maps, uint32_t room)
 		LineMap map;
 
 		if (!line_maps_get_number(input, &count) || count > room - used ||
-			!line_maps_get_line(input, line_maps_limit(line), count, maps->runs + used))
+			!line_maps_get_line(input, line_limit(line == LINE_ROW), count, maps->runs + used))
 			return false;
 		maps->counts[line] = count;
 		used += count;
@@ -275,10 +268,10 @@ void
 line_maps_parts_init(LineMapsParts *parts, const LineMaps *maps, const GridRect *rect)
 {
 	*parts = (LineMapsParts){.maps = maps, .rect = *rect, .row = rect->row0};
-	if (parts->rect.row1 >= LINE_MAPS_MAX_ROWS)
-		parts->rect.row1 = LINE_MAPS_MAX_ROWS - 1;
-	if (parts->rect.col1 >= LINE_MAPS_MAX_COLS)
-		parts->rect.col1 = LINE_MAPS_MAX_COLS - 1;
+	if (parts->rect.row1 >= SHEET_MAX_ROWS)
+		parts->rect.row1 = SHEET_MAX_ROWS - 1;
+	if (parts->rect.col1 >= SHEET_MAX_COLS)
+		parts->rect.col1 = SHEET_MAX_COLS - 1;
 	parts->wide = line_maps_one(maps, LINE_COL).count > LINE_MAPS_NARROW;
 	parts->col = parts->rect.col1 + 1;
 }
@@ -309,7 +302,7 @@ line_maps_parts_next(LineMapsParts *parts, GridRect *part)
 	}
 	if (parts->wide)
 	{
-		*part = (GridRect){parts->place, 0, parts->place + parts->rows - 1, LINE_MAPS_MAX_COLS - 1};
+		*part = (GridRect){parts->place, 0, parts->place + parts->rows - 1, SHEET_MAX_COLS - 1};
 		parts->col = parts->rect.col1 + 1;
 		return true;
 	}

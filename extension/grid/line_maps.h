@@ -8,11 +8,10 @@
 #ifndef LINE_MAPS_H
 #define LINE_MAPS_H
 
-#include "grid/line_map.h"
+#include "common/edit_codec.h"
 #include "grid/grid.h"
+#include "grid/line_map.h"
 
-#define LINE_MAPS_MAX_ROWS 16777216
-#define LINE_MAPS_MAX_COLS 16384
 /* Limit of the runs of one map, so that what a version stores and a lookup searches is bounded. */
 #define LINE_MAPS_MAX_RUNS 16384
 
@@ -29,27 +28,12 @@ struct LineMaps
 	LineMapRun runs[];	/* those of rows first */
 };
 
-/* Inserting or removing rows or columns. */
-typedef struct LineMapsChange
-{
-	LineKind line;
-	bool insert;
-	uint32_t at;
-	uint32_t n;
-} LineMapsChange;
-
-static inline uint32_t
-line_maps_limit(LineKind line)
-{
-	return line == LINE_ROW ? LINE_MAPS_MAX_ROWS : LINE_MAPS_MAX_COLS;
-}
-
 static inline LineMap
 line_maps_one(const LineMaps *maps, LineKind line)
 {
 	if (maps == NULL)
-		return (LineMap){line_maps_limit(line), 0, NULL};
-	return (LineMap){line_maps_limit(line), maps->counts[line],
+		return (LineMap){line_limit(line == LINE_ROW), 0, NULL};
+	return (LineMap){line_limit(line == LINE_ROW), maps->counts[line],
 					 maps->runs + (line == LINE_ROW ? 0 : maps->counts[LINE_ROW])};
 }
 
@@ -71,13 +55,11 @@ extern size_t line_maps_bytes(const LineMaps *maps);
 extern LineMaps *line_maps_make_room(const GridAllocator *allocator, const LineMaps *maps);
 /* The maps after a change of a sheet that had `extent` rows, or columns, in new memory; *to is NULL for the identity.
  * Returns false if there is no room. */
-extern bool line_maps_change(const GridAllocator *allocator, const LineMaps *maps, const LineMapsChange *change,
+extern bool line_maps_change(const GridAllocator *allocator, const LineMaps *maps, const LineChange *change,
 							 uint32_t extent, LineMaps **to);
 extern bool line_maps_copy(const GridAllocator *allocator, const LineMaps *maps, LineMaps **to);
 extern void line_maps_free(const GridAllocator *allocator, LineMaps *maps); /* NULL: nothing */
 extern bool line_maps_equal(const LineMaps *a, const LineMaps *b);
-/* The extent after a change. */
-extern uint32_t line_maps_extent(const LineMapsChange *change, uint32_t extent);
 
 /*
  * As bytes: for the row map, then the column map, the number of runs, then of each run its length and the physical

@@ -2,7 +2,7 @@
 
 -- OFFSET 0: each sheet is looked up separately, so the cost does not depend on the number of sheets.
 CREATE VIEW sheet.listed AS
-	SELECT m.uid, m.sheet_id, s.name, s.owner, s.role, s.trashed_at, s.link_role, s.created_at, m.opened_at
+	SELECT m.uid, m.sheet_id, s.name, s.owner AS owner_uid, s.role, s.trashed_at, s.link_role, s.init_cols, s.created_at, m.opened_at
 	FROM sheet.member m, LATERAL (SELECT s.*, sheet.member_role(m.role, m.link_no, s.link_role, s.link_digest, s.link_no) AS role
 		FROM sheet.sheet s WHERE s.sheet_id = m.sheet_id OFFSET 0) s
 	WHERE (m.role IS NOT NULL OR m.link_no IS NOT NULL) AND s.role IS NOT NULL AND (s.trashed_at IS NULL OR s.role = 'owner');
@@ -10,7 +10,7 @@ COMMENT ON VIEW sheet.listed IS 'Internal: the sheets in the lists of all accoun
 
 CREATE VIEW sheet.list WITH (security_barrier) AS
 	SELECT s.sheet_id, s.name, o.name AS owner, s.role, s.trashed_at IS NOT NULL AS trashed, s.link_role, s.created_at, s.opened_at
-	FROM sheet.listed s LEFT JOIN LATERAL (SELECT a.name FROM sheet.account a WHERE a.uid = s.owner OFFSET 0) o ON true
+	FROM sheet.listed s LEFT JOIN LATERAL (SELECT a.name FROM sheet.account a WHERE a.uid = s.owner_uid OFFSET 0) o ON true
 	WHERE NOT (SELECT sheet.sees_all()) AND s.uid = (SELECT sheet.current_uid())
 	UNION ALL
 	SELECT s.sheet_id, s.name, o.name, 'owner', s.trashed_at IS NOT NULL, s.link_role, s.created_at, NULL

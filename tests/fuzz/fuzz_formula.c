@@ -16,7 +16,7 @@
 #define TEXT_MAX SHEET_MAX_CONTENT_BYTES
 
 static FormulaShift
-shift(const char *text, uint32_t len, const FormulaChange *change, char *to, uint32_t *to_len)
+shift(const char *text, uint32_t len, const LineChange *change, char *to, uint32_t *to_len)
 {
 	char *exact = fuzz_copy(text, len);
 	FormulaShift done = formula_shift((EditText){exact, len}, formula_move_lines, change, to, to_len);
@@ -87,7 +87,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static char once[TEXT_MAX], again[TEXT_MAX], both[TEXT_MAX];
 	uint32_t once_len, again_len, both_len, len;
-	FormulaChange change, back;
+	LineChange change, back;
 	const char *text;
 	FormulaShift done;
 

@@ -182,10 +182,10 @@ fuzz_set(Fuzz *fuzz, int style)
 
 /* Empties what is deleted, and says whether the change is one that may be made. */
 static int
-fuzz_prepare_change(Fuzz *fuzz, LineMapsChange *change)
+fuzz_prepare_change(Fuzz *fuzz, LineChange *change)
 {
-	uint32_t limit = line_maps_limit(change->line);
-	uint32_t extent = change->line == LINE_ROW ? grid_rows(fuzz->grid) : grid_cols(fuzz->grid);
+	uint32_t limit = line_limit(change->rows);
+	uint32_t extent = change->rows ? grid_rows(fuzz->grid) : grid_cols(fuzz->grid);
 
 	if (!change->insert && change->at < extent && change->n > extent - change->at)
 		change->n = extent - change->at;
@@ -194,7 +194,7 @@ fuzz_prepare_change(Fuzz *fuzz, LineMapsChange *change)
 	for (size_t i = 0; i < fuzz->count; i++)
 	{
 		FuzzCell *cell = &fuzz->cells[i];
-		uint32_t line = change->line == LINE_ROW ? cell->row : cell->col;
+		uint32_t line = change->rows ? cell->row : cell->col;
 		int empty = cell->len == 0 && cell->style == 0;
 
 		if (empty || (change->insert ? line < limit - change->n : line < change->at || line - change->at >= change->n))
@@ -208,10 +208,9 @@ fuzz_prepare_change(Fuzz *fuzz, LineMapsChange *change)
 
 /* Inserts or deletes rows or columns. */
 static void
-fuzz_change(Fuzz *fuzz, LineKind line, int insert)
+fuzz_change(Fuzz *fuzz, bool rows, int insert)
 {
-	LineMapsChange change = {line, insert != 0, line == LINE_ROW ? fuzz_row(fuzz) : fuzz_col(fuzz),
-							 1 + fuzz_byte(fuzz) % 80};
+	LineChange change = {rows, insert != 0, rows ? fuzz_row(fuzz) : fuzz_col(fuzz), 1 + fuzz_byte(fuzz) % 80};
 	size_t kept = 0;
 
 	if (!fuzz_prepare_change(fuzz, &change) || !grid_change_maps(&fuzz_allocator, fuzz->grid, &change))
@@ -219,13 +218,13 @@ fuzz_change(Fuzz *fuzz, LineKind line, int insert)
 	for (size_t i = 0; i < fuzz->count; i++)
 	{
 		FuzzCell cell = fuzz->cells[i];
-		uint32_t *at = change.line == LINE_ROW ? &cell.row : &cell.col;
+		uint32_t *at = change.rows ? &cell.row : &cell.col;
 
 		if (!change.insert && *at >= change.at && *at - change.at < change.n)
 			continue;
 		if (*at >= change.at)
 			*at = change.insert ? *at + change.n : *at - change.n;
-		if (*at < line_maps_limit(change.line))
+		if (*at < line_limit(change.rows))
 			fuzz->cells[kept++] = cell;
 	}
 	fuzz->count = kept;
@@ -294,10 +293,10 @@ fuzz_step(Fuzz *fuzz)
 			break;
 		}
 		case 5:
-			fuzz_change(fuzz, LINE_ROW, op & 8);
+			fuzz_change(fuzz, true, op & 8);
 			break;
 		case 6:
-			fuzz_change(fuzz, LINE_COL, op & 8);
+			fuzz_change(fuzz, false, op & 8);
 			break;
 		default:
 			grid_release(&fuzz_allocator, fuzz->grid);

@@ -34,12 +34,12 @@ fuzz_check_edit(const V2Message *message, const Edit *edit)
 {
 	size_t chars = 0;
 
-	uint32_t lines;
+	LineChange lines;
 
 	FUZZ_CHECK(edit->uid == 0 && edit->old.data == NULL);
 	if (edit_is_structure(edit->kind))
 	{
-		FUZZ_CHECK(message->reason != V2_REASON_NONE || edit_lines(edit, &lines));
+		FUZZ_CHECK(message->reason != V2_REASON_NONE || line_change_of(edit, &lines));
 		FUZZ_CHECK(edit->style.data == NULL);
 		return;
 	}
@@ -81,12 +81,13 @@ fuzz_check_operation(const V2Message *message)
 static void
 fuzz_check_late(void *arg, const Edit *edit)
 {
-	uint32_t *count = arg, lines;
+	uint32_t *count = arg;
+	LineChange lines;
 	Property property;
 
 	FUZZ_CHECK(edit->kind != EDIT_PROPERTY || property_of(edit, &property));
 	FUZZ_CHECK(edit->row < SHEET_MAX_ROWS && edit->col < SHEET_MAX_COLS);
-	FUZZ_CHECK(!edit_is_structure(edit->kind) || edit_lines(edit, &lines));
+	FUZZ_CHECK(!edit_is_structure(edit->kind) || line_change_of(edit, &lines));
 	(*count)++;
 }
 
@@ -95,7 +96,7 @@ fuzz_transform(const V2Message *message)
 {
 	EditReader reader;
 	LinesView view;
-	LinesChange change;
+	LineChange change;
 	Edit edit;
 	uint32_t count = 0;
 
@@ -103,7 +104,7 @@ fuzz_transform(const V2Message *message)
 	edit_reader_init_edits(&reader, message->edits, message->edits_len, message->count);
 	while (edit_read(&reader, &edit) == EDIT_OK)
 	{
-		if (lines_change_of(&edit, &change))
+		if (line_change_of(&edit, &change))
 			lines_view_change(&view, &change);
 	}
 	edit_reader_init_edits(&reader, message->edits, message->edits_len, message->count);

@@ -228,14 +228,14 @@ run_view(void)
 {
 	static Places known; /* of the run that does not fail, which is the last one */
 	Places places = {0, 0};
-	char text[EDIT_LINES_MAX];
+	char text[LINE_CHANGE_TEXT];
 	LinesHistory memory = {0};
 	LinesView view;
 	bool good = true, remembered = true;
 
 	for (uint32_t i = 0; i < 40; i++)
 	{
-		LinesChange change = {.rows = i % 3 != 0, .insert = i % 4 != 0, .at = i * 5, .n = 2};
+		LineChange change = {.rows = i % 3 != 0, .insert = i % 4 != 0, .at = i * 5, .n = 2};
 		size_t before = memory.count;
 
 		if (!lines_history_add(&memory, &change, i + 1))
@@ -247,8 +247,8 @@ run_view(void)
 	lines_view_since(&view, &memory, 0);
 	for (uint32_t i = 0; i < 100; i++)
 	{
-		LinesChange change = {.rows = true, .insert = true, .at = i, .n = 1};
-		Edit edit = i % 10 == 9 ? lines_edit(&change, 1, text) : (Edit){.kind = EDIT_SET, .row = i * 3, .col = i};
+		LineChange change = {.rows = true, .insert = true, .at = i, .n = 1};
+		Edit edit = i % 10 == 9 ? line_change_edit(&change, 1, text) : (Edit){.kind = EDIT_SET, .row = i * 3, .col = i};
 
 		lines_transform(&view, &edit, places_add, &places);
 	}
@@ -267,7 +267,7 @@ run_older(void)
 {
 	LinesHistory memory = {.floor = 100};
 	LinesEntry older[20];
-	LinesChange change = {.rows = true, .insert = true, .at = 1, .n = 1};
+	LineChange change = {.rows = true, .insert = true, .at = 1, .n = 1};
 	bool good, added;
 	size_t count;
 

@@ -347,24 +347,23 @@ static uint32_t
 lines_of(EditKind kind, uint32_t row, uint32_t col, const char *content)
 {
 	Edit edit = {.kind = kind, .row = row, .col = col, .content = {content, (uint32_t) strlen(content)}};
-	uint32_t n;
+	LineChange change;
 
-	return edit_lines(&edit, &n) ? n : 0;
+	return line_change_of(&edit, &change) ? change.n : 0;
 }
 
 static void
 test_lines(void)
 {
-	char text[EDIT_LINES_MAX];
+	char text[LINE_CHANGE_TEXT];
 	bool same = true;
 
 	for (uint32_t n = 1; n <= SHEET_MAX_ROWS; n = n * 3 + 1)
 	{
-		EditText content = edit_lines_text(n, text);
-		Edit edit = {.kind = EDIT_DELETE_ROWS, .content = content};
-		uint32_t back;
+		LineChange change = {.rows = true, .n = n}, back;
+		Edit edit = line_change_edit(&change, 0, text);
 
-		same &= edit_lines(&edit, &back) && back == n;
+		same &= line_change_of(&edit, &back) && memcmp(&back, &change, sizeof(change)) == 0;
 	}
 	TAP_OK(same, "numbers of lines come back from their text");
 	TAP_OK(lines_of(EDIT_INSERT_ROWS, 0, 0, "16777216") == SHEET_MAX_ROWS &&

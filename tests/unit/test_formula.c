@@ -18,7 +18,7 @@
 static char result[SHEET_MAX_CONTENT_BYTES + 1];
 
 static FormulaShift
-shift(const char *formula, const FormulaChange *change)
+shift(const char *formula, const LineChange *change)
 {
 	uint32_t len = 0;
 	FormulaShift done =
@@ -32,15 +32,15 @@ shift(const char *formula, const FormulaChange *change)
 
 /* ---- the vectors ---- */
 
-static FormulaChange
+static LineChange
 change_of(const cJSON *tuple)
 {
 	const char *kind = cJSON_GetArrayItem(tuple, 0)->valuestring;
 
-	return (FormulaChange){.rows = strstr(kind, "Rows") != NULL,
-						   .insert = kind[0] == 'i',
-						   .at = (uint32_t) cJSON_GetArrayItem(tuple, 1)->valuedouble,
-						   .n = (uint32_t) cJSON_GetArrayItem(tuple, 2)->valuedouble};
+	return (LineChange){.rows = strstr(kind, "Rows") != NULL,
+						.insert = kind[0] == 'i',
+						.at = (uint32_t) cJSON_GetArrayItem(tuple, 1)->valuedouble,
+						.n = (uint32_t) cJSON_GetArrayItem(tuple, 2)->valuedouble};
 }
 
 static void
@@ -61,7 +61,7 @@ check_vectors(const char *path)
 	{
 		const char *formula = cJSON_GetObjectItem(vector, "formula")->valuestring;
 		const char *wanted = cJSON_GetObjectItem(vector, "result")->valuestring;
-		FormulaChange change = change_of(cJSON_GetObjectItem(vector, "change"));
+		LineChange change = change_of(cJSON_GetObjectItem(vector, "change"));
 		FormulaShift done = shift(formula, &change);
 
 		TAP_OK(strcmp(result, wanted) == 0 && (done == FORMULA_SHIFTED) == (strcmp(formula, wanted) != 0), "%s: %s",
@@ -81,7 +81,7 @@ typedef struct Lines
 } Lines;
 
 static void
-lines_change(Lines *lines, const FormulaChange *change)
+lines_change(Lines *lines, const LineChange *change)
 {
 	for (uint32_t i = 0; i < change->n; i++)
 	{
@@ -125,13 +125,13 @@ round_agrees(unsigned seed)
 	Lines lines = {.count = LINES};
 	int first, last, swap;
 	uint32_t from, to;
-	FormulaChange change;
+	LineChange change;
 	char formula[100], wanted[100];
 
 	srand(seed);
 	for (int i = 0; i < LINES; i++)
 		lines.names[i] = i;
-	change = (FormulaChange){true, rand() % 2 == 0, (uint32_t) rand() % 30, 1 + (uint32_t) rand() % 10};
+	change = (LineChange){true, rand() % 2 == 0, (uint32_t) rand() % 30, 1 + (uint32_t) rand() % 10};
 	first = rand() % LINES;
 	last = rand() % LINES;
 	snprintf(formula, sizeof(formula), "=f(C%d:$D$%d,%d:%d)", first + 1, last + 1, first + 1, last + 1);
@@ -165,7 +165,7 @@ static void
 check_lengths(void)
 {
 	static char formula[SHEET_MAX_CONTENT_BYTES + 1];
-	FormulaChange insert = {true, true, 0, 1}, far = {true, true, 0, SHEET_MAX_ROWS - 100};
+	LineChange insert = {true, true, 0, 1}, far = {true, true, 0, SHEET_MAX_ROWS - 100};
 	size_t len = 0;
 
 	snprintf(formula, sizeof(formula), "=A9+\"%32761s\"", "");

@@ -2,6 +2,7 @@
  * test_maps.c - rows and columns that move: one map against a plain array of lines, and a grid's view against a plain
  * two-dimensional array, under random inserts, deletions and edits; maps as bytes; and room that is reserved for them.
  */
+#include "common/extent.h"
 #include "grid/line_maps.h"
 #include "grid_memory.h"
 #include "tap.h"
@@ -117,13 +118,13 @@ test_map(void)
 static void
 change_rows(LineMaps **maps, uint32_t *extent, bool insert, uint32_t at, uint32_t n)
 {
-	LineMapsChange change = {LINE_ROW, insert, at, n};
+	LineChange change = {true, insert, at, n};
 	LineMaps *next = NULL;
 
 	(void) line_maps_change(&allocator, *maps, &change, *extent, &next);
 	line_maps_free(&allocator, *maps);
 	*maps = next;
-	*extent = line_maps_extent(&change, *extent);
+	*extent = extent_after(&change, *extent);
 }
 
 static uint32_t
@@ -167,16 +168,16 @@ test_runs(void)
 static void
 test_extent(void)
 {
-	LineMapsChange change = {LINE_COL, true, 4, 3};
+	LineChange change = {false, true, 4, 3};
 
-	TAP_OK(line_maps_extent(&change, 10) == 13, "an insert in between extends");
-	TAP_OK(line_maps_extent(&change, 2) == 7, "an insert behind the end extends to it first");
-	TAP_OK(line_maps_extent(&change, 16383) == 16384, "not beyond the limit");
+	TAP_OK(extent_after(&change, 10) == 13, "an insert in between extends");
+	TAP_OK(extent_after(&change, 2) == 7, "an insert behind the end extends to it first");
+	TAP_OK(extent_after(&change, 16383) == 16384, "not beyond the limit");
 	change.insert = false;
-	TAP_OK(line_maps_extent(&change, 10) == 7 && line_maps_extent(&change, 6) == 4 && line_maps_extent(&change, 3) == 3,
+	TAP_OK(extent_after(&change, 10) == 7 && extent_after(&change, 6) == 4 && extent_after(&change, 3) == 3,
 		   "a deletion takes what is there");
 	change.at = 0;
-	TAP_OK(line_maps_extent(&change, 3) == 1, "a sheet keeps one column");
+	TAP_OK(extent_after(&change, 3) == 1, "a sheet keeps one column");
 }
 
 /* ---- bytes ---- */
@@ -188,7 +189,7 @@ random_maps(uint32_t changes)
 
 	for (uint32_t i = 0; i < changes; i++)
 	{
-		LineMapsChange change = {random_below(2), random_below(3) > 0, random_below(300), 1 + random_below(5)};
+		LineChange change = {random_below(2), random_below(3) > 0, random_below(300), 1 + random_below(5)};
 		LineMaps *next;
 
 		(void) line_maps_change(&allocator, maps, &change, 1000, &next);
@@ -255,10 +256,10 @@ static uint32_t extent[2];
 
 /* Whether nothing that is there would leave the array. */
 static bool
-array_change(const LineMapsChange *change)
+array_change(const LineChange *change)
 {
 	static uint32_t old[ROWS][COLS];
-	uint32_t size = change->line == LINE_ROW ? ROWS : COLS;
+	uint32_t size = change->rows ? ROWS : COLS;
 	uint32_t n = change->n;
 
 	if (change->at + n > size)
@@ -266,7 +267,7 @@ array_change(const LineMapsChange *change)
 	for (uint32_t row = 0; row < ROWS; row++)
 		for (uint32_t col = 0; col < COLS; col++)
 		{
-			uint32_t line = change->line == LINE_ROW ? row : col;
+			uint32_t line = change->rows ? row : col;
 			bool gone = change->insert ? line >= size - n : line >= change->at && line < change->at + n;
 
 			if (gone && cells[row][col] != 0)
@@ -276,13 +277,13 @@ array_change(const LineMapsChange *change)
 	for (uint32_t row = 0; row < ROWS; row++)
 		for (uint32_t col = 0; col < COLS; col++)
 		{
-			uint32_t line = change->line == LINE_ROW ? row : col;
+			uint32_t line = change->rows ? row : col;
 			uint32_t from = line < change->at ? line : change->insert ? line - n : line + n;
 			bool empty = change->insert ? line >= change->at && line < change->at + n : from >= size;
 
-			cells[row][col] = empty ? 0 : change->line == LINE_ROW ? old[from][col] : old[row][from];
+			cells[row][col] = empty ? 0 : change->rows ? old[from][col] : old[row][from];
 		}
-	extent[change->line] = line_maps_extent(change, extent[change->line]);
+	extent[!change->rows] = extent_after(change, extent[!change->rows]);
 	return true;
 }
 
@@ -376,12 +377,12 @@ random_rect(void)
 
 /* Whoever deletes empties first. */
 static void
-grid_empty(Grid *grid, const LineMapsChange *change)
+grid_empty(Grid *grid, const LineChange *change)
 {
 	for (uint32_t row = 0; row < ROWS; row++)
 		for (uint32_t col = 0; col < COLS; col++)
 		{
-			uint32_t line = change->line == LINE_ROW ? row : col;
+			uint32_t line = change->rows ? row : col;
 
 			if (cells[row][col] != 0 && line >= change->at && line < change->at + change->n)
 				grid_set_number(grid, row, col, 0);
@@ -400,10 +401,10 @@ test_grid(void)
 	extent[0] = extent[1] = 1;
 	for (uint32_t step = 0; step < steps && agree; step++)
 	{
-		LineMapsChange change = {random_below(2), random_below(2) == 0, 0, 1 + random_below(3)};
+		LineChange change = {random_below(2), random_below(2) == 0, 0, 1 + random_below(3)};
 		GridRect rect = random_rect();
 
-		change.at = random_below(change.line == LINE_ROW ? ROWS / 2 : COLS / 2);
+		change.at = random_below(change.rows ? ROWS / 2 : COLS / 2);
 		if (step % 4 == 0 && !change.insert)
 			grid_empty(grid, &change);
 		if (step % 4 != 0)

@@ -3,6 +3,7 @@
  * which gateway/web/test/v2/lines.test.ts reads as well; against a plain model, in which each line is itself wherever
  * it lies; and what is remembered.
  */
+#include "common/extent.h"
 #include "ws/edit/lines.h"
 #include "ws/wire/v2.h"
 
@@ -63,7 +64,7 @@ check_vector(const cJSON *vector)
 	Buf got = {NULL, 0, 0}, want = {NULL, 0, 0};
 	EditReader reader;
 	LinesView view;
-	LinesChange change;
+	LineChange change;
 	Edit edit;
 
 	edits_read(&changes, cJSON_GetObjectItem(vector, "changes"));
@@ -71,7 +72,7 @@ check_vector(const cJSON *vector)
 	edits_read(&expected, cJSON_GetObjectItem(vector, "result"));
 	lines_view_init(&view);
 	reader = edits_reader(&changes);
-	while (edit_read(&reader, &edit) == EDIT_OK && lines_change_of(&edit, &change))
+	while (edit_read(&reader, &edit) == EDIT_OK && line_change_of(&edit, &change))
 		lines_view_change(&view, &change);
 	reader = edits_reader(&edits);
 	while (edit_read(&reader, &edit) == EDIT_OK)
@@ -139,7 +140,7 @@ model_drop(Model *model, int at)
 
 /* New lines get the names from *first on. */
 static void
-model_change(Model *model, const LinesChange *change, int first)
+model_change(Model *model, const LineChange *change, int first)
 {
 	for (uint32_t i = 0; i < change->n; i++)
 	{
@@ -150,10 +151,10 @@ model_change(Model *model, const LinesChange *change, int first)
 	}
 }
 
-static LinesChange
+static LineChange
 random_change(bool rows)
 {
-	return (LinesChange){rows, rand() % 2 == 0, (uint32_t) rand() % MODEL_LINES, 1 + (uint32_t) rand() % 5};
+	return (LineChange){rows, rand() % 2 == 0, (uint32_t) rand() % MODEL_LINES, 1 + (uint32_t) rand() % 5};
 }
 
 typedef struct ModelRun
@@ -169,9 +170,9 @@ static void
 model_follow(void *arg, const Edit *edit)
 {
 	ModelRun *run = arg;
-	LinesChange change;
+	LineChange change;
 
-	if (!lines_change_of(edit, &change))
+	if (!line_change_of(edit, &change))
 	{
 		run->cells++;
 		run->cell = run->rows ? edit->row : edit->col;
@@ -222,7 +223,7 @@ model_round(unsigned seed)
 	lines_view_init(&view);
 	for (int i = rand() % 6; i > 0; i--)
 	{
-		LinesChange change = random_change(run.rows);
+		LineChange change = random_change(run.rows);
 
 		lines_view_change(&view, &change);
 		model_change(&there, &change, next_line);
@@ -231,8 +232,8 @@ model_round(unsigned seed)
 	others = there;
 	for (int i = 0; i < 12 && good; i++)
 	{
-		char text[EDIT_LINES_MAX];
-		LinesChange change = random_change(run.rows);
+		char text[LINE_CHANGE_TEXT];
+		LineChange change = random_change(run.rows);
 		uint32_t line = (uint32_t) rand() % MODEL_LINES;
 		Edit edit = {.kind = EDIT_SET, .row = run.rows ? line : 7, .col = run.rows ? 7 : line, .content = {"x", 1}};
 		int at = model_find(&there, author.lines[line]);
@@ -246,7 +247,7 @@ model_round(unsigned seed)
 		}
 		run.names = next_line;
 		next_line += 10;
-		edit = lines_edit(&change, 1, text);
+		edit = line_change_edit(&change, 1, text);
 		model_change(&author, &change, run.names);
 		lines_transform(&view, &edit, model_follow, &run);
 		/* What the author inserts lies directly in front of the line that he named. */
@@ -293,16 +294,16 @@ touch(void *arg, const uint32_t rect[4])
 static void
 check_trace(void)
 {
-	const LinesChange changes[] = {{true, true, 3, 2}, {true, false, 1, 4}, {true, false, 0, 2}};
+	const LineChange changes[] = {{true, true, 3, 2}, {true, false, 1, 4}, {true, false, 0, 2}};
 	const uint32_t cells[] = {4, 9};
 	Touched touched = {""};
 	LinesView view;
-	char text[EDIT_LINES_MAX];
+	char text[LINE_CHANGE_TEXT];
 
 	lines_view_init(&view);
 	for (size_t i = 0; i < 3; i++)
 	{
-		Edit edit = lines_edit(&changes[i], 0, text);
+		Edit edit = line_change_edit(&changes[i], 0, text);
 
 		lines_trace(&view, &edit, touch, &touched);
 	}
@@ -321,7 +322,7 @@ check_trace(void)
 /* ---- single places ---- */
 
 static void
-check_range(LinesChange change, const uint32_t from[2], const uint32_t to[2], const char *what)
+check_range(LineChange change, const uint32_t from[2], const uint32_t to[2], const char *what)
 {
 	uint32_t rect[4] = {from[0], 1, from[1], 2};
 	bool left = lines_move_range(&change, rect), some = false;
@@ -339,8 +340,8 @@ check_range(LinesChange change, const uint32_t from[2], const uint32_t to[2], co
 static void
 check_ranges(void)
 {
-	const LinesChange insert = {true, true, 5, 3}, delete = {true, false, 5, 3};
-	const LinesChange end = {true, true, 5, SHEET_MAX_ROWS - 5};
+	const LineChange insert = {true, true, 5, 3}, delete = {true, false, 5, 3};
+	const LineChange end = {true, true, 5, SHEET_MAX_ROWS - 5};
 
 #define RANGE(...) ((const uint32_t[]){__VA_ARGS__})
 	check_range(insert, RANGE(1, 4), RANGE(1, 4), "a selection in front of inserted rows stays");
@@ -354,7 +355,7 @@ check_ranges(void)
 	check_range(delete, RANGE(2, 6), RANGE(2, 4), "one that ends in them ends before");
 	check_range(delete, RANGE(6, 9), RANGE(5, 6), "one that begins in them begins behind");
 	check_range(delete, RANGE(5, 7), RANGE(5, 5), "of one that is gone the line is left that is there now");
-	check_range((LinesChange){true, false, 0, 3}, RANGE(0, 2), RANGE(0, 0), "also at the beginning");
+	check_range((LineChange){true, false, 0, 3}, RANGE(0, 2), RANGE(0, 0), "also at the beginning");
 }
 
 /* ---- what is remembered ---- */
@@ -375,21 +376,21 @@ memory_find(const LinesHistory *memory, int64_t seq, uint32_t row)
 static void
 check_extents(void)
 {
-	LinesChange insert = {true, true, 5, 3}, remove = {true, false, 5, 3}, all = {false, false, 0, 4};
+	LineChange insert = {true, true, 5, 3}, remove = {true, false, 5, 3}, all = {false, false, 0, 4};
 
-	TAP_OK(lines_extent(&insert, 2) == 8 && lines_extent(&insert, 10) == 13,
+	TAP_OK(extent_after(&insert, 2) == 8 && extent_after(&insert, 10) == 13,
 		   "an insertion behind the end extends to it");
-	TAP_OK(lines_extent(&insert, SHEET_MAX_ROWS - 2) == SHEET_MAX_ROWS, "not beyond the limit");
-	TAP_OK(lines_extent(&remove, 2) == 2 && lines_extent(&remove, 6) == 5 && lines_extent(&remove, 10) == 7,
+	TAP_OK(extent_after(&insert, SHEET_MAX_ROWS - 2) == SHEET_MAX_ROWS, "not beyond the limit");
+	TAP_OK(extent_after(&remove, 2) == 2 && extent_after(&remove, 6) == 5 && extent_after(&remove, 10) == 7,
 		   "a deletion takes those that are there");
-	TAP_OK(lines_extent(&all, 3) == 1 && lines_extent(&all, 4) == 1 && lines_extent(&all, 5) == 1, "one stays");
+	TAP_OK(extent_after(&all, 3) == 1 && extent_after(&all, 4) == 1 && extent_after(&all, 5) == 1, "one stays");
 }
 
 static void
 check_memory(void)
 {
 	LinesHistory memory = {.floor = 100};
-	const LinesChange insert = {true, true, 0, 1};
+	const LineChange insert = {true, true, 0, 1};
 	const LinesEntry older[] = {{40, insert}, {50, insert}, {60, insert}};
 	LinesEntry many[LINES_REMEMBERED];
 	size_t left;

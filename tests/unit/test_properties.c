@@ -215,12 +215,12 @@ check_late(const cJSON *vector)
 	Message edits = read_edits(cJSON_GetObjectItem(vector, "edits"));
 	EditReader reader = reader_of(&changes);
 	Output output = {.writer = {.first = true}};
-	LinesChange change;
+	LineChange change;
 	LinesView view;
 	Edit edit;
 
 	lines_view_init(&view);
-	while (edit_read(&reader, &edit) == EDIT_OK && lines_change_of(&edit, &change))
+	while (edit_read(&reader, &edit) == EDIT_OK && line_change_of(&edit, &change))
 		lines_view_change(&view, &change);
 	reader = reader_of(&edits);
 	while (edit_read(&reader, &edit) == EDIT_OK)
@@ -399,7 +399,7 @@ model_cells(const PropertyTarget *target)
 }
 
 static void
-model_change(const LinesChange *change)
+model_change(const LineChange *change)
 {
 	int map = change->rows ? 0 : 1;
 	ModelMap *lines = &model_maps[map];
@@ -490,10 +490,10 @@ random_target(void)
 	return target;
 }
 
-static LinesChange
+static LineChange
 random_change(void)
 {
-	LinesChange change = {.rows = random_below(2) == 0, .insert = random_below(2) == 0, .n = 1 + random_below(3)};
+	LineChange change = {.rows = random_below(2) == 0, .insert = random_below(2) == 0, .n = 1 + random_below(3)};
 	uint32_t count = (uint32_t) model_maps[change.rows ? 0 : 1].count;
 
 	change.insert = count < 10 || (count < 60 && change.insert);
@@ -543,13 +543,13 @@ late_agrees(void)
 	properties_apply(&early, &edit, 1);
 	for (uint32_t i = random_below(6); i > 0; i--)
 	{
-		LinesChange change = random_change();
-		char digits[EDIT_LINES_MAX];
+		LineChange change = random_change();
+		char digits[LINE_CHANGE_TEXT];
 		Edit structure;
 
 		inserted |= change.insert;
 		deleted |= !change.insert;
-		structure = lines_edit(&change, 0, digits);
+		structure = line_change_edit(&change, 0, digits);
 		properties_apply(&early, &structure, 2);
 		lines_view_change(&view, &change);
 		model_change(&change);
@@ -585,12 +585,12 @@ check_model(void)
 		properties_free(&set);
 		for (int step = 0; step < 120 && agrees; step++)
 		{
-			char digits[EDIT_LINES_MAX], text[PROPERTY_TEXT_MAX], value[16];
+			char digits[LINE_CHANGE_TEXT], text[PROPERTY_TEXT_MAX], value[16];
 
 			if (random_below(4) == 0)
 			{
-				LinesChange change = random_change();
-				Edit edit = lines_edit(&change, 1, digits);
+				LineChange change = random_change();
+				Edit edit = line_change_edit(&change, 1, digits);
 
 				properties_apply(&set, &edit, (uint64_t) step + 1);
 				model_change(&change);

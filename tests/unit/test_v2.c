@@ -309,17 +309,15 @@ static Edit
 change_of(const cJSON *item, int n, char *text)
 {
 	unsigned kind = 0;
-	uint32_t line = (uint32_t) at(item, n + 1);
-	bool rows;
+	LineChange change;
 
 	while (strcmp(v2_change_names[kind], cJSON_GetArrayItem(item, n)->valuestring) != 0)
 		kind++;
-	rows = edit_is_of_rows((EditKind) (EDIT_INSERT_ROWS + kind));
-	return (Edit){.kind = (EditKind) (EDIT_INSERT_ROWS + kind),
-				  .uid = n > 0 ? at(item, 0) : 0,
-				  .row = rows ? line : 0,
-				  .col = rows ? 0 : line,
-				  .content = edit_lines_text((uint32_t) at(item, n + 2), text)};
+	change.rows = edit_is_of_rows((EditKind) (EDIT_INSERT_ROWS + kind));
+	change.insert = kind % 2 == 0;
+	change.at = (uint32_t) at(item, n + 1);
+	change.n = (uint32_t) at(item, n + 2);
+	return line_change_edit(&change, n > 0 ? (uint64_t) at(item, 0) : 0, text);
 }
 
 /* The edits of a message, in the codec's form. */
@@ -340,7 +338,7 @@ edits_of(const cJSON *list, bool with_uid, uint32_t *count)
 
 		if (cJSON_IsString(cJSON_GetArrayItem(item, n)))
 		{
-			char text[EDIT_LINES_MAX];
+			char text[LINE_CHANGE_TEXT];
 			Edit change = change_of(item, n, text);
 
 			edit_write(&writer, &change);

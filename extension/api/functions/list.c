@@ -33,14 +33,12 @@ PG_FUNCTION_INFO_V1(sheet_glance);
 static CatalogQuery list_page = {
 	"SELECT m.sheet_id, s.name, s.owner, s.role, s.trashed, g.versions, g.cols, s.created_at, g.updated_at, "
 	"(extract(epoch FROM m.opened_at) * 1000000)::int8 || '-' || m.sheet_id "
-	"FROM (SELECT m.sheet_id, m.role, m.link_no, m.opened_at FROM sheet.member m "
+	"FROM (SELECT m.sheet_id, m.opened_at FROM sheet.member m "
 	"WHERE m.uid = $1 AND (m.role IS NOT NULL OR m.link_no IS NOT NULL) AND (m.opened_at, m.sheet_id) < ($3, $4) "
 	"ORDER BY m.opened_at DESC, m.sheet_id DESC LIMIT $2) m "
-	"LEFT JOIN LATERAL (SELECT s.*, (SELECT a.name FROM sheet.account a WHERE a.uid = s.owner_uid) AS owner "
-	"FROM (SELECT s.sheet_id, s.name, s.owner AS owner_uid, s.trashed_at IS NOT NULL AS trashed, s.init_cols, "
-	"s.created_at, sheet.member_role(m.role, m.link_no, s.link_role, s.link_digest, s.link_no) AS role "
-	"FROM sheet.sheet s WHERE s.sheet_id = m.sheet_id OFFSET 0) s "
-	"WHERE s.role = 'owner' OR s.role IS NOT NULL AND NOT s.trashed) s ON true "
+	"LEFT JOIN LATERAL (SELECT s.*, s.trashed_at IS NOT NULL AS trashed, "
+	"(SELECT a.name FROM sheet.account a WHERE a.uid = s.owner_uid) AS owner "
+	"FROM sheet.listed s WHERE s.uid = $1 AND s.sheet_id = m.sheet_id OFFSET 0) s ON true "
 	"LEFT JOIN LATERAL sheet.glance(s.sheet_id, s.init_cols, s.created_at) g ON s.sheet_id IS NOT NULL "
 	"ORDER BY m.opened_at DESC, m.sheet_id DESC",
 	{INT8OID, INT8OID, TIMESTAMPTZOID, INT8OID}};

@@ -123,50 +123,45 @@ references_check_lines(bool rows, int32 at, int32 n)
 
 /* f(sheet_id, at, n, as_uid) */
 static Datum
-references_change(FunctionCallInfo fcinfo, EditKind kind)
+references_change(FunctionCallInfo fcinfo, bool rows, bool insert)
 {
 	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
 	int64 as_uid = catalog_arg_int64(fcinfo, 3, 0);
-	char text[EDIT_LINES_MAX];
-	bool rows;
-	uint32 at;
+	char text[LINE_CHANGE_TEXT];
+	LineChange change = {.rows = rows, .insert = insert};
 	Edit edit;
 
 	if (PG_ARGISNULL(1) || PG_ARGISNULL(2))
 		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("where, and how many, must not be null")));
-	rows = edit_is_of_rows(kind);
 	references_check_lines(rows, PG_GETARG_INT32(1), PG_GETARG_INT32(2));
-	at = (uint32) PG_GETARG_INT32(1);
-	edit = (Edit){.kind = kind,
-				  .uid = permission_require(sheet_id, as_uid, ROLE_EDITOR, false),
-				  .row = rows ? at : 0,
-				  .col = rows ? 0 : at,
-				  .content = edit_lines_text((uint32) PG_GETARG_INT32(2), text)};
+	change.at = (uint32) PG_GETARG_INT32(1);
+	change.n = (uint32) PG_GETARG_INT32(2);
+	edit = line_change_edit(&change, permission_require(sheet_id, as_uid, ROLE_EDITOR, false), text);
 	PG_RETURN_INT64(journal_edit(sheet_id, &edit, 1));
 }
 
 Datum
 sheet_insert_rows(PG_FUNCTION_ARGS)
 {
-	return references_change(fcinfo, EDIT_INSERT_ROWS);
+	return references_change(fcinfo, true, true);
 }
 
 Datum
 sheet_delete_rows(PG_FUNCTION_ARGS)
 {
-	return references_change(fcinfo, EDIT_DELETE_ROWS);
+	return references_change(fcinfo, true, false);
 }
 
 Datum
 sheet_insert_columns(PG_FUNCTION_ARGS)
 {
-	return references_change(fcinfo, EDIT_INSERT_COLUMNS);
+	return references_change(fcinfo, false, true);
 }
 
 Datum
 sheet_delete_columns(PG_FUNCTION_ARGS)
 {
-	return references_change(fcinfo, EDIT_DELETE_COLUMNS);
+	return references_change(fcinfo, false, false);
 }
 
 /* ---- reading ---- */

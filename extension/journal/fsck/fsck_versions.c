@@ -208,16 +208,16 @@ version_check(State *state, FsckSegment *segment)
 static const char *
 edit_check_structure(const Grid *grid, const Edit *edit)
 {
-	LineMapsChange change;
+	LineChange change;
 	GridRect rect = {0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1};
 	GridScan scan;
 	GridCell cell;
 	uint32 first;
 
-	if (!replay_change_of(edit, &change))
+	if (!line_change_of(edit, &change))
 		return "the log inserts or deletes what cannot be";
-	first = change.insert ? line_maps_limit(change.line) - change.n : change.at;
-	if (change.line == LINE_ROW)
+	first = change.insert ? line_limit(change.rows) - change.n : change.at;
+	if (change.rows)
 		rect = (GridRect){first, 0, first + change.n - 1, rect.col1};
 	else
 		rect = (GridRect){0, first, rect.row1, first + change.n - 1};

@@ -12,15 +12,13 @@
  */
 #include "postgres.h"
 
+#include "common/extent.h"
 #include "journal/journal.h"
 #include "journal/replay/batches.h"
 #include "journal/replay/replay.h"
 #include "journal/replay/replay_version.h"
 #include "support/workqueue.h"
 #include "utils/memutils.h"
-
-StaticAssertDecl(LINE_MAPS_MAX_ROWS == SHEET_MAX_ROWS && LINE_MAPS_MAX_COLS == SHEET_MAX_COLS,
-				 "maps are as long as sheets");
 
 /* ---- the current memory context as an allocator, which raises an error if it has no room ---- */
 
@@ -44,21 +42,10 @@ journal_context_allocator(void)
 
 /* ---- one edit ---- */
 
-bool
-replay_change_of(const Edit *edit, LineMapsChange *change)
-{
-	bool rows = edit_is_of_rows(edit->kind);
-
-	change->line = rows ? LINE_ROW : LINE_COL;
-	change->insert = edit->kind == EDIT_INSERT_ROWS || edit->kind == EDIT_INSERT_COLUMNS;
-	change->at = rows ? edit->row : edit->col;
-	return edit_lines(edit, &change->n);
-}
-
 static void
-replay_require_change(const Edit *edit, LineMapsChange *change)
+replay_require_change(const Edit *edit, LineChange *change)
 {
-	if (!replay_change_of(edit, change))
+	if (!line_change_of(edit, change))
 		ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
 						errmsg("a stored insertion or deletion of rows or columns is not valid"),
 						errhint("Run sheet.fsck(sheet_id, true).")));
@@ -68,7 +55,7 @@ replay_require_change(const Edit *edit, LineMapsChange *change)
 static bool
 replay_other_into(Grid *grid, const GridAllocator *allocator, const Edit *edit)
 {
-	LineMapsChange change;
+	LineChange change;
 
 	if (edit_is_of_extent(edit->kind))
 		grid_resize(grid, edit->row + 1, edit->col + 1);
@@ -249,7 +236,7 @@ replay_advance_tiles(int64 sheet_id, int64 since, int64 until, Snapshot snapshot
 void
 replay_follow_maps(LineMapsFollower *follower, const Edit *edit)
 {
-	LineMapsChange change;
+	LineChange change;
 	uint32 *extent;
 	LineMaps *maps;
 
@@ -261,12 +248,12 @@ replay_follow_maps(LineMapsFollower *follower, const Edit *edit)
 	if (!edit_is_structure(edit->kind))
 		return;
 	replay_require_change(edit, &change);
-	extent = change.line == LINE_ROW ? &follower->rows : &follower->cols;
+	extent = change.rows ? &follower->rows : &follower->cols;
 	if (!line_maps_change(follower->allocator, follower->maps, &change, *extent, &maps))
 		elog(ERROR, "out of memory");
 	line_maps_free(follower->allocator, follower->maps);
 	follower->maps = maps;
-	*extent = line_maps_extent(&change, *extent);
+	*extent = extent_after(&change, *extent);
 }
 
 static void

@@ -34,8 +34,6 @@ extern bool replay_advance_tiles(int64 sheet_id, int64 since, int64 until, Snaps
 								 const GridAllocator *allocator, Grid *grid, HTAB *set);
 
 /* ---- one edit ---- */
-/* What a structure edit does; false if the edit is not valid. */
-extern bool replay_change_of(const Edit *edit, LineMapsChange *change);
 /* Applies one edit; false if the allocator has no room. */
 extern bool replay_edit_into(Grid *grid, const GridAllocator *allocator, const Edit *edit);
 

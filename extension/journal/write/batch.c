@@ -80,9 +80,9 @@ static void
 batch_check_edit(const Edit *edit, uint32 index)
 {
 	size_t chars = 0;
-	uint32 lines;
+	LineChange change;
 
-	if (edit_is_structure(edit->kind) && !edit_lines(edit, &lines))
+	if (edit_is_structure(edit->kind) && !line_change_of(edit, &change))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("malformed insertion or deletion of rows or columns"),
 				 errdetail("In edit %u of the batch.", index + 1),

@@ -216,7 +216,7 @@ life_append_part(WriterSheet *ws, const AppendCall *call, Edit *edits, uint32 ne
 
 /* Returns whether the edit changes anything; *change has what. */
 static bool
-life_append_structure(WriterSheet *ws, const AppendCall *call, const Edit *edit, FormulaChange *change,
+life_append_structure(WriterSheet *ws, const AppendCall *call, const Edit *edit, LineChange *change,
 					  AppendResult *result)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "pg_sheet structure", ALLOCSET_DEFAULT_SIZES);
@@ -233,10 +233,7 @@ life_append_structure(WriterSheet *ws, const AppendCall *call, const Edit *edit,
 		while ((n = structure_empty_cells(&structure, edits, LIFE_STRUCTURE)) > 0)
 			life_append_part(ws, call, edits, n, result);
 		life_append_part(ws, call, &structure.edit, 1, result);
-		*change = (FormulaChange){.rows = structure.change.line == LINE_ROW,
-								  .insert = structure.change.insert,
-								  .at = structure.change.at,
-								  .n = structure.change.n};
+		*change = structure.change;
 	}
 	else
 		life_note_read(ws);
@@ -250,7 +247,7 @@ life_append_structure(WriterSheet *ws, const AppendCall *call, const Edit *edit,
 
 /* Rewrites the formulas that the last structure edits, `n` of them, concern. Adds their number to *rewritten. */
 static void
-life_append_formulas(WriterSheet *ws, const AppendCall *call, uint64 uid, const FormulaChange *changes, uint32 n,
+life_append_formulas(WriterSheet *ws, const AppendCall *call, uint64 uid, const LineChange *changes, uint32 n,
 					 uint32 *rewritten, AppendResult *result)
 {
 	MemoryContext context, old;
@@ -283,7 +280,7 @@ life_append_formulas(WriterSheet *ws, const AppendCall *call, uint64 uid, const 
 static void
 life_append_call(WriterSheet *ws, const AppendCall *call, AppendResult *result)
 {
-	FormulaChange changes[LIFE_CHANGES];
+	LineChange changes[LIFE_CHANGES];
 	AppendProperties *properties = NULL;
 	AppendCall batch = *call;
 	uint32 done = 0, n = 0, rewritten = 0;

@@ -238,7 +238,7 @@ formulas_place(Formulas *formulas)
 /* ---- the edits ---- */
 
 void
-formulas_begin(WriterSheet *ws, const FormulaChange *changes, uint32 nchanges, Formulas *formulas)
+formulas_begin(WriterSheet *ws, const LineChange *changes, uint32 nchanges, Formulas *formulas)
 {
 	*formulas = (Formulas){.ws = ws, .changes = changes, .nchanges = nchanges};
 	if (formulas_scan_shared(formulas))

@@ -17,7 +17,7 @@ typedef struct FormulaCell
 typedef struct Formulas
 {
 	WriterSheet *ws;
-	const FormulaChange *changes; /* in their order */
+	const LineChange *changes; /* in their order */
 	uint32 nchanges;
 	FormulaCell *cells;
 	Size count, size, done;
@@ -26,7 +26,7 @@ typedef struct Formulas
 
 /* Finds the formulas that these structure edits, the last ones of the sheet, change. Allocates in the current memory
  * context. 54000 if a formula would become too long. */
-extern void formulas_begin(WriterSheet *ws, const FormulaChange *changes, uint32 nchanges, Formulas *formulas);
+extern void formulas_begin(WriterSheet *ws, const LineChange *changes, uint32 nchanges, Formulas *formulas);
 /* The next edits that rewrite formulas; returns their number, 0 at the end. */
 extern uint32 formulas_next(Formulas *formulas, uint64 uid, Edit *edits, uint32 most);
 

@@ -10,6 +10,7 @@
  */
 #include "postgres.h"
 
+#include "common/extent.h"
 #include "journal/journal.h"
 #include "journal/replay/load.h"
 #include "journal/replay/replay.h"
@@ -22,11 +23,11 @@
 /* ---- changing the maps ---- */
 
 static void
-structure_check_runs(const LineMaps *maps, LineKind line)
+structure_check_runs(const LineMaps *maps, bool rows)
 {
-	const char *what = line == LINE_ROW ? "rows" : "columns";
+	const char *what = rows ? "rows" : "columns";
 
-	if (line_maps_one(maps, line).count > LINE_MAPS_MAX_RUNS)
+	if (line_maps_one(maps, rows ? LINE_ROW : LINE_COL).count > LINE_MAPS_MAX_RUNS)
 		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 						errmsg("%s have been inserted or deleted in too many places of the sheet", what),
 						errdetail("Its %s would lie in more than %d pieces.", what, LINE_MAPS_MAX_RUNS),
@@ -61,22 +62,21 @@ structure_change_maps(WriterSheet *ws, const Edit *edit)
 	GridAllocator allocator = journal_context_allocator();
 	SubTransactionId subid = GetCurrentSubTransactionId();
 	uint32 *extent = edit_is_of_rows(edit->kind) ? &ws->meta.rows : &ws->meta.cols;
-	LineMapsChange change;
+	LineChange change;
 	LineMaps *maps;
 
 	Assert(ws->line_maps_known && writer_has_changes(ws));
-	if (!replay_change_of(edit, &change))
-		elog(ERROR, "a structure edit was not checked");
+	(void) line_change_of(edit, &change);									/* it was checked */
 	(void) line_maps_change(&allocator, ws->maps, &change, *extent, &maps); /* this allocator raises an error */
 	MemoryContextSwitchTo(old);
-	structure_check_runs(maps, change.line);
+	structure_check_runs(maps, change.rows);
 	/* Maps that the same subtransaction has made are not a state that a rollback restores. */
 	if (ws->line_maps_subid == subid)
 		line_maps_free(&allocator, ws->maps);
 	ws->maps = maps;
 	ws->line_maps_subid = subid;
 	structure_reserve(ws);
-	*extent = line_maps_extent(&change, *extent);
+	*extent = extent_after(&change, *extent);
 }
 
 /* ---- the cells of a logical rectangle ---- */
@@ -227,19 +227,19 @@ structure_list_cells(WriterSheet *ws, const GridRect *rect, bool exact, Size *co
 /* ---- a structure edit ---- */
 
 static GridRect
-structure_lines(LineKind line, uint32 first, uint32 n)
+structure_lines(bool rows, uint32 first, uint32 n)
 {
-	if (line == LINE_ROW)
+	if (rows)
 		return (GridRect){first, 0, first + n - 1, SHEET_MAX_COLS - 1};
 	return (GridRect){0, first, SHEET_MAX_ROWS - 1, first + n - 1};
 }
 
 /* Rows or columns that an insertion moves beyond the end of sheets must be empty. */
 static void
-structure_check_end(WriterSheet *ws, const LineMapsChange *change, uint32 extent)
+structure_check_end(WriterSheet *ws, const LineChange *change, uint32 extent)
 {
-	uint32 limit = line_maps_limit(change->line);
-	GridRect rect = structure_lines(change->line, limit - change->n, change->n);
+	uint32 limit = line_limit(change->rows);
+	GridRect rect = structure_lines(change->rows, limit - change->n, change->n);
 	StructureCell *cells;
 	Size count;
 
@@ -250,7 +250,7 @@ structure_check_end(WriterSheet *ws, const LineMapsChange *change, uint32 extent
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-			 errmsg("there is no room for %u more %s", change->n, change->line == LINE_ROW ? "rows" : "columns"),
+			 errmsg("there is no room for %u more %s", change->n, change->rows ? "rows" : "columns"),
 			 errdetail(
 				 "Row %u, column %u holds something and would be pushed beyond the end; a sheet has at most %d rows "
 				 "and %d columns.",
@@ -261,15 +261,14 @@ structure_check_end(WriterSheet *ws, const LineMapsChange *change, uint32 extent
 bool
 structure_begin(WriterSheet *ws, const Edit *edit, Structure *structure)
 {
-	LineMapsChange *change = &structure->change;
+	LineChange *change = &structure->change;
 	uint32 extent;
 	GridRect rect;
 
 	memset(structure, 0, sizeof(*structure));
 	(void) base_find_tiles(ws, NULL, 0, NULL); /* the extent and the maps */
-	if (!replay_change_of(edit, change))
-		elog(ERROR, "a structure edit was not checked");
-	extent = change->line == LINE_ROW ? ws->meta.rows : ws->meta.cols;
+	(void) line_change_of(edit, change);	   /* it was checked */
+	extent = change->rows ? ws->meta.rows : ws->meta.cols;
 	if (change->insert)
 		structure_check_end(ws, change, extent);
 	else if (change->at >= extent)
@@ -277,13 +276,11 @@ structure_begin(WriterSheet *ws, const Edit *edit, Structure *structure)
 	else
 	{
 		change->n = Min(change->n, extent - change->at);
-		rect = structure_lines(change->line, change->at, change->n);
+		rect = structure_lines(change->rows, change->at, change->n);
 		structure->cells = structure_list_cells(ws, &rect, false, &structure->count);
 	}
 	structure->uid = edit->uid;
-	structure->edit = *edit;
-	structure->edit.content = edit_lines_text(change->n, structure->text);
-	structure->edit.style = (EditText){NULL, 0};
+	structure->edit = line_change_edit(change, edit->uid, structure->text);
 	return true;
 }
 

@@ -15,17 +15,17 @@ typedef struct StructureCell
 /* A structure edit on its way. */
 typedef struct Structure
 {
-	LineMapsChange change;
+	LineChange change;
 	uint64 uid;
 	StructureCell *cells; /* to empty before the edit */
 	Size count, done;
-	char text[EDIT_LINES_MAX];
+	char text[LINE_CHANGE_TEXT];
 	Edit edit; /* what to append after them; its content is `text` */
 } Structure;
 
 /*
- * Prepares a structure edit, which was checked with edit_lines(). Returns false if it changes nothing. Allocates in the
- * current memory context. 54000 if rows or columns with cells would leave the sheet.
+ * Prepares a structure edit, which was checked with line_change_of(). Returns false if it changes nothing. Allocates in
+ * the current memory context. 54000 if rows or columns with cells would leave the sheet.
  */
 extern bool structure_begin(WriterSheet *ws, const Edit *edit, Structure *structure);
 /* The next edits that empty cells; returns their number, 0 at the end. */

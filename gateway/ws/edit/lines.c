@@ -22,80 +22,23 @@
 /* ---- one change ---- */
 
 bool
-lines_change_of(const Edit *edit, LinesChange *change)
+lines_move(const LineChange *change, uint32_t *row, uint32_t *col)
 {
-	bool rows = edit_is_of_rows(edit->kind);
+	uint32_t *line = change->rows ? row : col, last = *line;
 
-	*change = (LinesChange){.rows = rows,
-							.insert = edit->kind == EDIT_INSERT_ROWS || edit->kind == EDIT_INSERT_COLUMNS,
-							.at = rows ? edit->row : edit->col};
-	return edit_is_structure(edit->kind) && edit_lines(edit, &change->n);
-}
-
-Edit
-lines_edit(const LinesChange *change, uint64_t uid, char *text)
-{
-	EditKind insert = change->rows ? EDIT_INSERT_ROWS : EDIT_INSERT_COLUMNS;
-	EditKind delete = change->rows ? EDIT_DELETE_ROWS : EDIT_DELETE_COLUMNS;
-
-	return (Edit){.kind = change->insert ? insert : delete,
-				  .uid = uid,
-				  .row = change->rows ? change->at : 0,
-				  .col = change->rows ? 0 : change->at,
-				  .content = edit_lines_text(change->n, text)};
-}
-
-static uint32_t
-lines_limit(bool rows)
-{
-	return rows ? SHEET_MAX_ROWS : SHEET_MAX_COLS;
-}
-
-uint32_t
-lines_extent(const LinesChange *change, uint32_t extent)
-{
-	return extent_after(extent, lines_limit(change->rows), change->insert, change->at, change->n);
+	return extent_move(change, line, &last);
 }
 
 bool
-lines_move(const LinesChange *change, uint32_t *row, uint32_t *col)
-{
-	uint32_t *line = change->rows ? row : col;
-
-	if (*line < change->at)
-		return true;
-	if (change->insert)
-		*line += change->n;
-	else if (*line - change->at < change->n)
-		return false;
-	else
-		*line -= change->n;
-	return *line < lines_limit(change->rows);
-}
-
-bool
-lines_move_range(const LinesChange *change, uint32_t rect[4])
+lines_move_range(const LineChange *change, uint32_t rect[4])
 {
 	uint32_t *first = &rect[change->rows ? 0 : 1], *last = &rect[change->rows ? 2 : 3];
-	uint32_t at = change->at, end = at + change->n, limit = lines_limit(change->rows);
-	bool deleted = !change->insert && *first >= at && *last < end;
 
-	if (*last < at)
+	if (extent_move(change, first, last))
 		return true;
-	if (change->insert)
-	{
-		*first += *first >= at ? change->n : 0;
-		*last += change->n;
-		deleted = *first >= limit;
-	}
-	else
-	{
-		*first = *first >= end ? *first - change->n : *first < at ? *first : at;
-		*last = deleted ? at : *last >= end ? *last - change->n : at - 1;
-	}
-	*last = *last < limit ? *last : limit - 1;
-	*first = *first < *last ? *first : *last;
-	return !deleted;
+	*last = change->insert ? *last : change->at;
+	*first = *last;
+	return false;
 }
 
 /* ---- a view's map ---- */
@@ -279,7 +222,7 @@ lines_view_free(LinesView *view)
 }
 
 void
-lines_view_change(LinesView *view, const LinesChange *change)
+lines_view_change(LinesView *view, const LineChange *change)
 {
 	LinesMap *map = change->rows ? &view->rows : &view->cols;
 
@@ -303,8 +246,8 @@ lines_view_find(const LinesView *view, uint32_t *row, uint32_t *col)
 /* Collects adjacent present lines that the author inserts or deletes. */
 typedef struct LinesRuns
 {
-	LinesChange run; /* the current one; n 0: none */
-	void (*emit)(void *arg, const LinesChange *run);
+	LineChange run; /* the current one; n 0: none */
+	void (*emit)(void *arg, const LineChange *run);
 	void *arg;
 } LinesRuns;
 
@@ -333,7 +276,7 @@ runs_add(LinesRuns *runs, uint64_t at, uint64_t n, uint32_t limit, bool merge)
 
 /* follow: the present order changes, too. It does not for lines_trace(). */
 static void
-line_map_insert(LinesMap *map, const LinesChange *change, bool follow, LinesRuns *runs)
+line_map_insert(LinesMap *map, const LineChange *change, bool follow, LinesRuns *runs)
 {
 	size_t i = line_map_cut(map, false, change->at);
 	uint64_t at;
@@ -347,7 +290,7 @@ line_map_insert(LinesMap *map, const LinesChange *change, bool follow, LinesRuns
 }
 
 static void
-line_map_delete(LinesMap *map, const LinesChange *change, bool follow, LinesRuns *runs)
+line_map_delete(LinesMap *map, const LineChange *change, bool follow, LinesRuns *runs)
 {
 	size_t i = line_map_cut(map, false, change->at);
 	size_t end = line_map_cut(map, false, (uint64_t) change->at + change->n);
@@ -378,13 +321,13 @@ line_map_delete(LinesMap *map, const LinesChange *change, bool follow, LinesRuns
 }
 
 static void
-view_edit(LinesView *view, const LinesChange *change, bool follow, LinesRuns *runs)
+view_edit(LinesView *view, const LineChange *change, bool follow, LinesRuns *runs)
 {
 	LinesMap *map = change->rows ? &view->rows : &view->cols;
 
 	if (!line_map_reserve(map))
 		return;
-	runs->run = (LinesChange){.rows = change->rows, .insert = change->insert};
+	runs->run = (LineChange){.rows = change->rows, .insert = change->insert};
 	if (change->insert)
 		line_map_insert(map, change, follow, runs);
 	else
@@ -400,11 +343,11 @@ typedef struct Transform
 } Transform;
 
 static void
-transform_run(void *arg, const LinesChange *run)
+transform_run(void *arg, const LineChange *run)
 {
 	const Transform *transform = arg;
-	char text[EDIT_LINES_MAX];
-	Edit edit = lines_edit(run, transform->uid, text);
+	char text[LINE_CHANGE_TEXT];
+	Edit edit = line_change_edit(run, transform->uid, text);
 
 	transform->emit(transform->arg, &edit);
 }
@@ -453,11 +396,11 @@ lines_transform(LinesView *view, const Edit *edit, LinesEmit emit, void *arg)
 {
 	Transform transform = {edit->uid, emit, arg};
 	LinesRuns runs = {.emit = transform_run, .arg = &transform};
-	LinesChange change;
+	LineChange change;
 	Edit own = *edit;
 	char *memory = NULL, text[PROPERTY_TEXT_MAX];
 
-	if (lines_change_of(edit, &change))
+	if (line_change_of(edit, &change))
 		view_edit(view, &change, true, &runs);
 	else if (own.kind == EDIT_PROPERTY
 				 ? view_move_property(view, &own, text)
@@ -475,7 +418,7 @@ typedef struct Trace
 } Trace;
 
 static void
-trace_run(void *arg, const LinesChange *run)
+trace_run(void *arg, const LineChange *run)
 {
 	Trace *trace = arg;
 	uint32_t rect[4] = {0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1};
@@ -491,10 +434,10 @@ lines_trace(LinesView *view, const Edit *edit, LinesTouch touch, void *arg)
 {
 	Trace trace = {touch, arg, false};
 	LinesRuns runs = {.emit = trace_run, .arg = &trace};
-	LinesChange change;
+	LineChange change;
 	uint32_t row = edit->row, col = edit->col;
 
-	if (lines_change_of(edit, &change))
+	if (line_change_of(edit, &change))
 		view_edit(view, &change, false, &runs);
 	else if (edit->kind != EDIT_PROPERTY && lines_view_find(view, &row, &col))
 		return touch(arg, (const uint32_t[]){row, col, row, col});
@@ -531,7 +474,7 @@ history_reserve(LinesHistory *history, size_t more)
 }
 
 bool
-lines_history_add(LinesHistory *history, const LinesChange *change, int64_t seq)
+lines_history_add(LinesHistory *history, const LineChange *change, int64_t seq)
 {
 	if (history->count == LINES_REMEMBERED)
 		history_cut(history, LINES_REMEMBERED / 2);

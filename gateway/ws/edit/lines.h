@@ -12,26 +12,11 @@
 
 #define LINES_REMEMBERED 256 /* structure edits in a history */
 
-/* A structure edit: inserts n lines before the line `at`, or deletes n lines from there on. */
-typedef struct LinesChange
-{
-	bool rows;
-	bool insert;
-	uint32_t at;
-	uint32_t n;
-} LinesChange;
-
-/* Returns false if the edit is no structure edit. */
-extern bool lines_change_of(const Edit *edit, LinesChange *change);
-/* Returns the edit that makes the change. text: EDIT_LINES_MAX bytes, which the edit refers to. */
-extern Edit lines_edit(const LinesChange *change, uint64_t uid, char *text);
-/* Returns the number of rows (columns) after the change. */
-extern uint32_t lines_extent(const LinesChange *change, uint32_t extent);
 /* Moves a cell to its position after the change. Returns false if it is deleted. */
-extern bool lines_move(const LinesChange *change, uint32_t *row, uint32_t *col);
+extern bool lines_move(const LineChange *change, uint32_t *row, uint32_t *col);
 /* Moves a range (row, column, last row, last column). Returns false if all of it is deleted: it is then the line that
  * is in its place, for a selection. */
-extern bool lines_move_range(const LinesChange *change, uint32_t rect[4]);
+extern bool lines_move_range(const LineChange *change, uint32_t rect[4]);
 
 /* ---- an author's lines and the present ones ---- */
 
@@ -61,7 +46,7 @@ extern void lines_view_init(LinesView *view);
 extern bool lines_view_failed(const LinesView *view);
 extern void lines_view_free(LinesView *view);
 /* Adds a change that the author does not know. All changes come before the author's edits. */
-extern void lines_view_change(LinesView *view, const LinesChange *change);
+extern void lines_view_change(LinesView *view, const LineChange *change);
 /* Maps the author's cell to the present one. Returns false if it is deleted. */
 extern bool lines_view_find(const LinesView *view, uint32_t *row, uint32_t *col);
 
@@ -80,7 +65,7 @@ extern bool lines_trace(LinesView *view, const Edit *edit, LinesTouch touch, voi
 typedef struct LinesEntry
 {
 	int64_t seq; /* of its batch */
-	LinesChange change;
+	LineChange change;
 } LinesEntry;
 
 typedef struct LinesHistory
@@ -91,7 +76,7 @@ typedef struct LinesHistory
 } LinesHistory;
 
 /* Returns false when there is no memory; the change is not added. */
-extern bool lines_history_add(LinesHistory *history, const LinesChange *change, int64_t seq);
+extern bool lines_history_add(LinesHistory *history, const LineChange *change, int64_t seq);
 /* Adds older changes, above `floor` and up to the history's floor, which becomes `floor` if all of them fit. Returns
  * false when there is no memory. */
 extern bool lines_history_add_older(LinesHistory *history, const LinesEntry *entries, size_t count, int64_t floor);

@@ -60,7 +60,7 @@ writes_put(Writes *writes, const Written *written)
 }
 
 static void
-writes_move(Writes *writes, const LinesChange *change)
+writes_move(Writes *writes, const LineChange *change)
 {
 	size_t count = 0;
 
@@ -82,10 +82,10 @@ writes_add_ranges(Writes *writes, EditReader reader, int64_t seq)
 
 	while (edit_read(&reader, &edit) == EDIT_OK)
 	{
-		LinesChange change;
+		LineChange change;
 		size_t i = 0;
 
-		if (lines_change_of(&edit, &change))
+		if (line_change_of(&edit, &change))
 			return false;
 		if (!written_of(&edit, seq, &written))
 			continue;
@@ -112,7 +112,7 @@ writes_add_ranges(Writes *writes, EditReader reader, int64_t seq)
 void
 writes_add(Writes *writes, EditReader reader, uint32_t count, int64_t seq)
 {
-	LinesChange change;
+	LineChange change;
 	Written written;
 	Edit edit;
 
@@ -124,7 +124,7 @@ writes_add(Writes *writes, EditReader reader, uint32_t count, int64_t seq)
 	}
 	while (count <= LARGE_BATCH && edit_read(&reader, &edit) == EDIT_OK)
 	{
-		if (lines_change_of(&edit, &change))
+		if (line_change_of(&edit, &change))
 			writes_move(writes, &change);
 		else if (written_of(&edit, seq, &written))
 			writes_put(writes, &written);

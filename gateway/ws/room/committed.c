@@ -7,6 +7,7 @@
  */
 #include "ws/room/committed.h"
 
+#include "common/extent.h"
 #include "core/gateway.h"
 #include "core/metrics.h"
 #include "ws/cache/accounts.h"
@@ -21,7 +22,7 @@ typedef struct BatchTransform
 {
 	LinesView view;
 	RoomBatch *batch;
-	const LinesChange *changes; /* that the view has */
+	const LineChange *changes; /* that the view has */
 	size_t n;
 } BatchTransform;
 
@@ -45,7 +46,7 @@ batch_move_event(BatchTransform *transform, RoomEvent *event)
 }
 
 static void
-batch_move(RoomBatch *batch, const LinesChange *changes, size_t n)
+batch_move(RoomBatch *batch, const LineChange *changes, size_t n)
 {
 	BatchTransform transform = {.batch = batch, .changes = changes, .n = n};
 	uint32_t count = batch->count, done = 0;
@@ -81,7 +82,7 @@ lock_move(const void *arg, uint32_t rect[4])
 }
 
 static void
-committed_move(Room *room, const LinesChange *changes, size_t n, int64_t seq)
+committed_move(Room *room, const LineChange *changes, size_t n, int64_t seq)
 {
 	for (RoomBatch *batch = room->pending; batch != NULL; batch = batch->next)
 	{
@@ -103,17 +104,17 @@ committed_move(Room *room, const LinesChange *changes, size_t n, int64_t seq)
 static void
 committed_move_by(Room *room, EditReader reader, int64_t seq)
 {
-	LinesChange *changes = NULL;
+	LineChange *changes = NULL;
 	size_t n = 0;
 	Edit edit;
 
 	while (edit_read(&reader, &edit) == EDIT_OK)
 	{
-		LinesChange change, *more;
+		LineChange change, *more;
 
-		if (!lines_change_of(&edit, &change))
+		if (!line_change_of(&edit, &change))
 			continue;
-		more = realloc(changes, (n + 1) * sizeof(LinesChange));
+		more = realloc(changes, (n + 1) * sizeof(LineChange));
 		if (more == NULL)
 		{
 			room_fail_memory(room);
@@ -140,18 +141,18 @@ committed_extend(Room *room, uint32_t rows, uint32_t cols)
 static void
 committed_apply_edits(Room *room, EditReader reader)
 {
-	LinesChange change;
+	LineChange change;
 	Edit edit;
 
 	while (edit_read(&reader, &edit) == EDIT_OK)
 	{
 		if (!properties_apply(&room->properties, &edit, 0))
 			room_fail_memory(room);
-		if (lines_change_of(&edit, &change))
+		if (line_change_of(&edit, &change))
 		{
 			uint32_t *extent = change.rows ? &room->extent.rows : &room->extent.cols;
 
-			*extent = lines_extent(&change, *extent);
+			*extent = extent_after(&change, *extent);
 		}
 		else if (edit_extends(&edit))
 			committed_extend(room, edit.row + 1, edit.col + 1);
@@ -189,7 +190,7 @@ committed_publish_own(Room *room, RoomBatch *batch, int64_t seq)
 /* Collects the edits that empty cells, but for those in deleted rows or columns, if `deletion` is what follows them:
  * the database records the contents that a deletion removes so. */
 static void
-collect_emptied(RoomBatch *own, const LinesChange *deletion)
+collect_emptied(RoomBatch *own, const LineChange *deletion)
 {
 	const Edit *edits = (const Edit *) own->emptied.data;
 
@@ -209,7 +210,7 @@ collect_emptied(RoomBatch *own, const LinesChange *deletion)
 static void
 committed_collect(RoomBatch *own, EditReader reader, int64_t last)
 {
-	LinesChange change;
+	LineChange change;
 	Edit edit;
 
 	if (own->collected == 0)
@@ -222,7 +223,7 @@ committed_collect(RoomBatch *own, EditReader reader, int64_t last)
 	own->collected = last;
 	while (edit_read(&reader, &edit) == EDIT_OK)
 	{
-		bool deletes = lines_change_of(&edit, &change) && !change.insert;
+		bool deletes = line_change_of(&edit, &change) && !change.insert;
 
 		edit.old = (EditText){NULL, 0};
 		if (edit.kind == EDIT_SET && edit.content.len == 0 && edit.style.data != NULL && edit.style.len == 0)

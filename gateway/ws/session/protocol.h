@@ -72,7 +72,7 @@ typedef struct Protocol
 	/* The streams are complete up to the room's published_seq. done: no more is published in this iteration. */
 	void (*published)(struct Room *room, bool done);
 	/* Rows or columns have moved. */
-	void (*moved)(struct Room *room, const LinesChange *changes, size_t n);
+	void (*moved)(struct Room *room, const LineChange *changes, size_t n);
 	/* A member has come, or leaves. */
 	void (*publish_member)(struct Room *room, const struct Session *session, bool here);
 	/* The batch is stored and published: acknowledges its operations. */

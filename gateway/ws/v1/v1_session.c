@@ -287,7 +287,7 @@ v1_publish_stored(Room *room, const EditBatch *batch, EditReader reader)
 /* v1 has no message for structure edits. Members are sent what came before, as far as their sockets take it, and have
  * to read the sheet again. */
 static void
-v1_moved(Room *room, const LinesChange *changes, size_t n)
+v1_moved(Room *room, const LineChange *changes, size_t n)
 {
 	for (Session *session = room->sessions; session != NULL; session = session->next)
 	{

@@ -229,7 +229,7 @@ join_add_history(Session *session, const char *batches, size_t len)
 	LinesHistory older = {0};
 	EditReader reader;
 	EditBatch batch;
-	LinesChange change;
+	LineChange change;
 	bool good = true;
 	Edit edit;
 
@@ -240,7 +240,7 @@ join_add_history(Session *session, const char *batches, size_t len)
 
 		while (edit_read(&reader, &edit) == EDIT_OK)
 		{
-			if (last <= memory->floor && lines_change_of(&edit, &change))
+			if (last <= memory->floor && line_change_of(&edit, &change))
 				good = lines_history_add(&older, &change, last) && good;
 		}
 	}

@@ -13,6 +13,7 @@
  * with them from then on (committed.c). One with structure edits or properties is a batch of its own, and its client is
  * undecided until it is committed: only the database knows whether the sheet has room for them.
  */
+#include "common/extent.h"
 #include "core/gateway.h"
 #include "core/metrics.h"
 #include "ws/room/members.h"
@@ -405,20 +406,20 @@ op_fits(const Room *room, const V2Message *message, Edit *edit)
 	while (edit_read(&reader, edit) == EDIT_OK)
 	{
 		uint64_t *extent;
-		LinesChange change;
+		LineChange change;
 
 		if (edit_extends(edit))
 		{
 			extents[0] = edit->row >= extents[0] ? edit->row + 1 : extents[0];
 			extents[1] = edit->col >= extents[1] ? edit->col + 1 : extents[1];
 		}
-		if (!lines_change_of(edit, &change))
+		if (!line_change_of(edit, &change))
 			continue;
 		extent = &extents[change.rows ? 0 : 1];
 		if (change.insert &&
 			(change.at > *extent ? change.at : *extent) + change.n > (change.rows ? SHEET_MAX_ROWS : SHEET_MAX_COLS))
 			return false;
-		*extent = lines_extent(&change, (uint32_t) *extent);
+		*extent = extent_after(&change, (uint32_t) *extent);
 	}
 	return true;
 }

@@ -516,7 +516,7 @@ v2_resume_messages(Session *session)
 
 /* The members' selections are moved. The told values are forgotten: they are of other cells now. */
 static void
-v2_moved(Room *room, const LinesChange *changes, size_t n)
+v2_moved(Room *room, const LineChange *changes, size_t n)
 {
 	for (Session *session = room->sessions; session != NULL; session = session->next)
 	{

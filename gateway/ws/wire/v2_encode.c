@@ -230,7 +230,7 @@ put_json_edit(Buf *to, const Edit *edit, bool with_uid)
 		buf_put(to, ",", 1);
 		buf_put_number(to, edit_is_of_rows(edit->kind) ? edit->row : edit->col);
 		buf_put(to, ",", 1);
-		buf_put(to, edit->content.data, edit->content.len); /* in decimal: edit_lines() */
+		buf_put(to, edit->content.data, edit->content.len); /* in decimal: line_change_of() */
 		return;
 	}
 	if (edit->kind == EDIT_PROPERTY)

@@ -127,12 +127,12 @@ v2_is_count(EditText text)
 static bool
 v2_note_change(V2Message *message, const Edit *edit)
 {
-	uint32_t n;
+	LineChange change;
 
 	if (edit->style.data != NULL || (edit_is_of_rows(edit->kind) ? edit->col : edit->row) != 0 ||
 		!v2_is_count(edit->content))
 		return false;
-	if (!edit_lines(edit, &n))
+	if (!line_change_of(edit, &change))
 		v2_refuse_edit(message, edit, V2_REASON_RANGE);
 	else if (message->changes++ >= V2_MAX_OP_CHANGES || message->count >= V2_MAX_OP_EDITS)
 		v2_refuse_edit(message, edit, V2_REASON_SIZE);
