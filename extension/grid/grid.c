@@ -120,9 +120,9 @@ grid_reserve(const GridAllocator *allocator, Grid *grid, uint32_t row, uint32_t 
 }
 
 bool
-grid_reserve_there(Grid *grid, GridTile *tile, uint32_t content_len, uint32_t style_len)
+grid_tile_reserve(Grid *grid, GridTile *tile, uint32_t content_len, uint32_t style_len)
 {
-	if (!tile_reserve_there(tile, content_len, style_len))
+	if (!tile_reserve_slack(tile, content_len, style_len))
 		return false;
 	grid_pin(grid, tile);
 	return true;
@@ -145,8 +145,8 @@ grid_set_extent(Grid *grid, uint32_t rows, uint32_t cols)
 }
 
 void
-grid_set_there(Grid *grid, GridTile *tile, uint32_t row, uint32_t col, const char *content, uint32_t content_len,
-			   const char *style, uint32_t style_len)
+grid_tile_set(Grid *grid, GridTile *tile, uint32_t row, uint32_t col, const char *content, uint32_t content_len,
+			  const char *style, uint32_t style_len)
 {
 	uint16_t formulas = tile->formulas;
 
@@ -160,7 +160,7 @@ void
 grid_set(Grid *grid, uint32_t row, uint32_t col, const char *content, uint32_t content_len, const char *style,
 		 uint32_t style_len)
 {
-	grid_set_there(grid, grid_find_tile(grid, row, col), row, col, content, content_len, style, style_len);
+	grid_tile_set(grid, grid_find_tile(grid, row, col), row, col, content, content_len, style, style_len);
 }
 
 static void
@@ -272,7 +272,7 @@ grid_put(const GridAllocator *allocator, Grid *grid, uint32_t row, uint32_t col,
 
 	if (tile == NULL)
 		return false;
-	grid_set_there(grid, tile, row, col, content, content_len, style, style_len);
+	grid_tile_set(grid, tile, row, col, content, content_len, style, style_len);
 	return true;
 }
 
@@ -287,7 +287,7 @@ grid_find_tile(const Grid *grid, uint32_t row, uint32_t col)
 }
 
 bool
-grid_get_there(const GridTile *tile, uint32_t row, uint32_t col, GridCell *cell)
+grid_tile_get(const GridTile *tile, uint32_t row, uint32_t col, GridCell *cell)
 {
 	const TileSlot *slot = tile != NULL && tile->capacity > 0 ? tile_find(tile, grid_key(row, col)) : NULL;
 
@@ -303,7 +303,7 @@ grid_get_there(const GridTile *tile, uint32_t row, uint32_t col, GridCell *cell)
 bool
 grid_get(const Grid *grid, uint32_t row, uint32_t col, GridCell *cell)
 {
-	return grid_get_there(grid_find_tile(grid, row, col), row, col, cell);
+	return grid_tile_get(grid_find_tile(grid, row, col), row, col, cell);
 }
 
 void

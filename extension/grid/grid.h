@@ -109,7 +109,7 @@ extern GridTile *grid_reserve(const GridAllocator *allocator, Grid *grid, uint32
 							  uint32_t content_len, uint32_t style_len);
 /* The same where the tile has the room: changes nothing that a reader looks at, so readers need not be excluded.
  * Returns false if the tile must grow. */
-extern bool grid_reserve_there(Grid *grid, GridTile *tile, uint32_t content_len, uint32_t style_len);
+extern bool grid_tile_reserve(Grid *grid, GridTile *tile, uint32_t content_len, uint32_t style_len);
 /*
  * Sets a cell in reserved room. content NULL keeps the content; style NULL keeps the style; length 0 clears.
  * A cell with neither is absent afterwards. Extends rows and cols, unless the grid has maps: then grid_resize() has to.
@@ -117,8 +117,8 @@ extern bool grid_reserve_there(Grid *grid, GridTile *tile, uint32_t content_len,
 extern void grid_set(Grid *grid, uint32_t row, uint32_t col, const char *content, uint32_t content_len,
 					 const char *style, uint32_t style_len);
 /* The same in the tile that has the cell. */
-extern void grid_set_there(Grid *grid, GridTile *tile, uint32_t row, uint32_t col, const char *content,
-						   uint32_t content_len, const char *style, uint32_t style_len);
+extern void grid_tile_set(Grid *grid, GridTile *tile, uint32_t row, uint32_t col, const char *content,
+						  uint32_t content_len, const char *style, uint32_t style_len);
 /* Extends the extent only; never allocates. */
 extern void grid_resize(Grid *grid, uint32_t rows, uint32_t cols);
 /* Sets the extent, which may shrink. */
@@ -148,7 +148,7 @@ extern bool grid_copy(const GridAllocator *allocator, const Grid *grid, Grid **t
 extern bool grid_get(const Grid *grid, uint32_t row, uint32_t col, GridCell *cell);
 /* The tile that has (row, col), NULL when none of its cells was ever reserved; and the same as grid_get() from it. */
 extern GridTile *grid_find_tile(const Grid *grid, uint32_t row, uint32_t col);
-extern bool grid_get_there(const GridTile *tile, uint32_t row, uint32_t col, GridCell *cell);
+extern bool grid_tile_get(const GridTile *tile, uint32_t row, uint32_t col, GridCell *cell);
 extern bool grid_tile_exists(const Grid *grid, GridTileNo no);
 /* For many cells in no order: prefetches what leads to a cell, and some cells later its content. */
 extern void grid_prefetch_cell(const GridTile *tile, uint32_t row, uint32_t col);

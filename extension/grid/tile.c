@@ -299,7 +299,7 @@ tile_size_stays(const Tile *tile, uint64_t size, uint32_t styles)
 
 /* The same without new memory, which would have to be found, and fetched by the processor. */
 static void
-tile_compact_there(Tile *tile)
+tile_compact_in_place(Tile *tile)
 {
 	char contents[TILE_GATHER_MAX];
 
@@ -368,7 +368,7 @@ tile_grow_arena(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint6
 		return tile_move_arena(allocator, bytes, tile, (uint32_t) size) || fits;
 	if (tile_size_stays(tile, size, styles) && tile->content_bytes + wanted <= tile->arena_size)
 	{
-		tile_compact_there(tile);
+		tile_compact_in_place(tile);
 		return true;
 	}
 	if (styles > TILE_STYLES_KEEP)
@@ -486,7 +486,7 @@ tile_add_reserved(Tile *tile, uint32_t content_len, uint32_t style_len)
 }
 
 bool
-tile_reserve_there(Tile *tile, uint32_t content_len, uint32_t style_len)
+tile_reserve_slack(Tile *tile, uint32_t content_len, uint32_t style_len)
 {
 	uint64_t bytes = tile->arena_used + tile->reserved_bytes + content_len + style_len;
 

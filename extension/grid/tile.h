@@ -68,7 +68,7 @@ extern bool tile_reserve(const GridAllocator *allocator, size_t *bytes, Tile *ti
 extern bool tile_expect(const GridAllocator *allocator, size_t *bytes, Tile *tile, uint32_t cells,
 						uint32_t content_bytes);
 /* The same as tile_reserve() where there is room already; false when there is not. */
-extern bool tile_reserve_there(Tile *tile, uint32_t content_len, uint32_t style_len);
+extern bool tile_reserve_slack(Tile *tile, uint32_t content_len, uint32_t style_len);
 /* Sets a cell in reserved room; the change in the number of present cells is -1, 0 or 1. */
 extern int tile_set(Tile *tile, uint16_t key, const char *content, uint32_t content_len, const char *style,
 					uint32_t style_len);

@@ -63,7 +63,7 @@ typedef struct Config
 	int send_queue_bytes;
 	int stalled_receiver_seconds;
 	int snapshot_bytes;
-	int window_cache_bytes;
+	int range_cache_bytes;
 	int block_seconds;
 	int ping_seconds;
 	int lease_seconds;

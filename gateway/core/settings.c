@@ -182,7 +182,7 @@ const Setting settings[] = {
 	{"Limits", "snapshot-bytes", SETTING_BYTES, FIELD(snapshot_bytes), "256MB", MEBIBYTE, INT_MAX, "bytes", "",
 	 "Memory for whole sheets sent by protocol v1 (/getsheet, /getsheetchkp, onConn). Readers of the same state share "
 	 "one copy. A request that needs more gets 503, as does an account whose sheets need more than a quarter."},
-	{"Limits", "window-cache-bytes", SETTING_BYTES, FIELD(window_cache_bytes), "32MB", 0, 1024 * MEBIBYTE, "bytes", "",
+	{"Limits", "range-cache-bytes", SETTING_BYTES, FIELD(range_cache_bytes), "32MB", 0, 1024 * MEBIBYTE, "bytes", "",
 	 "Memory for cached ranges of GET /v2/sheets/ID/cells, least recently used first out. 0: each request queries the "
 	 "database."},
 	{"Limits", "block-seconds", SETTING_INT, FIELD(block_seconds), "30", 1, 3600, "s", "",

@@ -110,7 +110,7 @@ CREATE TABLE sheet.client (
 	sheet_id bigint NOT NULL,
 	uid bigint NOT NULL,
 	client bigint NOT NULL,
-	landed bigint NOT NULL,
+	acknowledged bigint NOT NULL,
 	at timestamptz NOT NULL,
 	PRIMARY KEY (sheet_id, uid, client)
 ) WITH (fillfactor = 50); -- each batch updates the row of its client: leave room for HOT updates
@@ -118,7 +118,7 @@ ALTER TABLE sheet.client ALTER sheet_id SET (n_distinct = -0.05);
 COMMENT ON TABLE sheet.client IS
 	'The last committed operation of each protocol v2 client, kept for at least 7 days.';
 COMMENT ON COLUMN sheet.client.client IS 'number that the client chose';
-COMMENT ON COLUMN sheet.client.landed IS
+COMMENT ON COLUMN sheet.client.acknowledged IS
 	'its highest committed operation, or one that changed nothing';
 COMMENT ON COLUMN sheet.client.at IS 'when that operation was committed';
 

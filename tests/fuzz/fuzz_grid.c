@@ -157,7 +157,7 @@ fuzz_put(Fuzz *fuzz, uint32_t row, uint32_t col, const char *content, uint32_t l
 	tile = grid_reserve(&fuzz_allocator, fuzz->grid, at_row, at_col, len, style > 0);
 	if (tile == NULL)
 		return 0;
-	grid_set_there(fuzz->grid, tile, at_row, at_col, content, len, style > 0 ? "S" : "", style > 0);
+	grid_tile_set(fuzz->grid, tile, at_row, at_col, content, len, style > 0 ? "S" : "", style > 0);
 	grid_resize(fuzz->grid, row + 1, col + 1);
 	return 1;
 }

@@ -17,7 +17,7 @@ const MB = 1024 * kB;
 const settings = {
 	'password-memory': MB,
 	'snapshot-bytes': 32 * MB,
-	'window-cache-bytes': 4 * MB,
+	'range-cache-bytes': 4 * MB,
 	'max-header-bytes': 16 * kB,
 	'max-body-bytes': 512 * kB,
 	'max-frame-bytes': 512 * kB,
@@ -37,7 +37,7 @@ function most() {
 		process: 24 * MB,
 		passwords: 3 * settings['password-memory'],
 		snapshots: settings['snapshot-bytes'],
-		windows: settings['window-cache-bytes'] + 64 * MB,
+		windows: settings['range-cache-bytes'] + 64 * MB,
 		database: 4 * MB * 7,
 		http: http * (sheets + logs + downloads + uploads + bodies + heads + windows),
 		bodies: 2 * settings['max-body-bytes'] * bodies,

@@ -449,12 +449,12 @@ describe('memory', () => {
 
 	after(async () => {
 		await gateway.stop();
-		await gateway.start({ 'window-cache-bytes': '32MB' });
+		await gateway.start({ 'range-cache-bytes': '32MB' });
 	});
 
 	test('the last ones used are kept, in as many bytes as are allowed', async () => {
 		await gateway.stop();
-		await gateway.start({ 'window-cache-bytes': limit });
+		await gateway.start({ 'range-cache-bytes': limit });
 		const sheet = await filled();
 		await cached('row=0&col=0', { sheet });
 		assert.deepEqual(await counted(window(sheet, 1)), { hits: 0, misses: 1 });
@@ -479,7 +479,7 @@ describe('memory', () => {
 
 	test('without memory each answer is from the database, and nothing is kept', async () => {
 		await gateway.stop();
-		await gateway.start({ 'window-cache-bytes': 0 });
+		await gateway.start({ 'range-cache-bytes': 0 });
 		for (let i = 0; i < 3; i++) assert.deepEqual(await counted(() => first()), { hits: 0, misses: 1 });
 		assert.equal((await counters()).bytes, 0);
 	});

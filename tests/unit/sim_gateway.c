@@ -169,7 +169,7 @@ start(SimProcess *self, const char *address, void (*ended)(SimProcess *process))
 							  .send_queue_bytes = 8 << 20,
 							  .stalled_receiver_seconds = 30,
 							  .snapshot_bytes = 1 << 20,
-							  .window_cache_bytes = 1 << 20,
+							  .range_cache_bytes = 1 << 20,
 							  .lease_seconds = 60,
 							  .drain_seconds = DRAIN_SECONDS,
 							  .handover_seconds = HANDOVER_SECONDS};

@@ -177,7 +177,7 @@ test_loaded(void)
 		{
 			uint32_t r = row * GRID_TILE_ROWS + i / GRID_TILE_COLS, c = col * GRID_TILE_COLS + i % GRID_TILE_COLS;
 
-			grid_set_there(grid, there, r, c, text_of(r * COLS + c), lens[r * COLS + c], NULL, 0);
+			grid_tile_set(grid, there, r, c, text_of(r * COLS + c), lens[r * COLS + c], NULL, 0);
 		}
 	}
 	TAP_OK(is_right(grid) && beyond() <= EXACT, "loaded: %u.%02u bytes a cell beyond the contents", beyond() / 100,

@@ -319,7 +319,7 @@ reserve(Grid *grid, Change *change)
 	if (tile != NULL && random_below(2) == 0)
 	{
 		meter.frozen = true;
-		there = grid_reserve_there(grid, tile, change->content_len, change->style_len);
+		there = grid_tile_reserve(grid, tile, change->content_len, change->style_len);
 		meter.frozen = false;
 	}
 	change->tile =
@@ -334,8 +334,8 @@ set_reserved(Grid *grid, const Change *change)
 		grid_set(grid, change->row, change->col, change->content, change->content_len, change->style,
 				 change->style_len);
 	else
-		grid_set_there(grid, change->tile, change->row, change->col, change->content, change->content_len,
-					   change->style, change->style_len);
+		grid_tile_set(grid, change->tile, change->row, change->col, change->content, change->content_len, change->style,
+					  change->style_len);
 	oracle_set(change);
 }
 
@@ -577,23 +577,23 @@ test_last_room(void)
 	bool right = true;
 	GridCell cell;
 
-	while (grid_reserve_there(grid, tile, 1, 0))
+	while (grid_tile_reserve(grid, tile, 1, 0))
 		cells++;
 	for (uint32_t i = 0; i < cells; i++)
-		grid_set_there(grid, tile, i, 0, text + i, 1, NULL, 0);
+		grid_tile_set(grid, tile, i, 0, text + i, 1, NULL, 0);
 	for (uint32_t i = 0; i < cells; i++)
 		right &= grid_get(grid, i, 0, &cell) && cell.content_len == 1;
 	TAP_OK(right && cells > 1, "the room of a new tile is that of %u cells", cells);
 
 	tile = grid_reserve(&allocator, grid, 64, 0, 1000, 0);
-	grid_set_there(grid, tile, 64, 0, text, 1000, NULL, 0);
-	while (len > 0 && !grid_reserve_there(grid, tile, len, 0))
+	grid_tile_set(grid, tile, 64, 0, text, 1000, NULL, 0);
+	while (len > 0 && !grid_tile_reserve(grid, tile, len, 0))
 		len--;
-	grid_set_there(grid, tile, 65, 0, text, len, NULL, 0);
+	grid_tile_set(grid, tile, 65, 0, text, len, NULL, 0);
 	TAP_OK(len > 0 && grid_get(grid, 65, 0, &cell) && cell.content_len == len, "%u bytes fill a tile", len);
 	tile = grid_reserve(&allocator, grid, 0, 0, 8, 0);
 	grid_release(&allocator, grid);
-	TAP_OK(grid_reserve_there(grid, tile, 1, 0) && grid_evict(&allocator, grid, &hand, SIZE_MAX) == 0 &&
+	TAP_OK(grid_tile_reserve(grid, tile, 1, 0) && grid_evict(&allocator, grid, &hand, SIZE_MAX) == 0 &&
 			   grid_evict(&allocator, grid, &hand, SIZE_MAX) == 1 && grid_find_tile(grid, 0, 0) == tile,
 		   "a tile in which room is reserved stays");
 	grid_free(&allocator, grid);
@@ -614,11 +614,11 @@ slack_set(Grid *grid, uint16_t *lens, uint32_t at, uint32_t len)
 	GridTile *tile = grid_find_tile(grid, row, col);
 
 	lens[at] = (uint16_t) len;
-	if (tile == NULL || !grid_reserve_there(grid, tile, len, 0))
+	if (tile == NULL || !grid_tile_reserve(grid, tile, len, 0))
 		tile = grid_reserve(&allocator, grid, row, col, len, 0);
 	if (tile == NULL)
 		return false;
-	grid_set_there(grid, tile, row, col, text, len, NULL, 0);
+	grid_tile_set(grid, tile, row, col, text, len, NULL, 0);
 	return true;
 }
 
@@ -723,7 +723,7 @@ test_expect(void)
 	meter.frozen = true;
 	meter.touched = false;
 	for (uint32_t at = 0; at < EXPECT_CELLS; at++)
-		grid_set_there(grid, tile, at / GRID_TILE_COLS, at % GRID_TILE_COLS, text + at, lens[at], NULL, 0);
+		grid_tile_set(grid, tile, at / GRID_TILE_COLS, at % GRID_TILE_COLS, text + at, lens[at], NULL, 0);
 	meter.frozen = false;
 	TAP_OK(!meter.touched && expect_is_right(grid, text, lens), "cells that were expected need no more memory");
 	grid_release(&allocator, grid);
@@ -735,7 +735,7 @@ test_expect(void)
 	(void) grid_put(&allocator, grid, 0, 7, text + 7, 60, NULL, 0);
 	TAP_OK(expect_is_right(grid, text, lens) && grid_bytes(grid) > bytes, "a full tile grows when a cell does");
 	tile = grid_expect(&allocator, grid, (GridTileNo){0, 0}, 1, 64);
-	grid_set_there(grid, tile, 0, 9, text + 9, lens[9] = 64, NULL, 0);
+	grid_tile_set(grid, tile, 0, 9, text + 9, lens[9] = 64, NULL, 0);
 	TAP_OK(expect_is_right(grid, text, lens) && meter.bytes == grid_bytes(grid), "a cell is expected in a full tile");
 	grid_free(&allocator, grid);
 }

@@ -71,7 +71,7 @@ load_tile(Grid *part, GridTileNo tile)
 			if (cells[row][col] == 0)
 				continue;
 			if (there != NULL)
-				grid_set_there(part, there, row, col, text, len, NULL, 0);
+				grid_tile_set(part, there, row, col, text, len, NULL, 0);
 			else
 				grid_put(&allocator, part, row, col, text, len, NULL, 0);
 		}
@@ -153,7 +153,7 @@ edit(Grid *grid)
 	tile = grid_reserve(&allocator, grid, row, col, len, 0);
 	if (tile == NULL)
 		return false;
-	grid_set_there(grid, tile, row, col, text, len, NULL, 0);
+	grid_tile_set(grid, tile, row, col, text, len, NULL, 0);
 	cells[row][col] = number;
 	resident[row / GRID_TILE_ROWS][col / GRID_TILE_COLS] = true;
 	used[row / GRID_TILE_ROWS][col / GRID_TILE_COLS] = true;

@@ -102,7 +102,7 @@ clients_check_row(Fsck *fsck, StorageScan *scan, Relation rel)
 	TimestampTz now = GetCurrentTimestamp();
 	int64 uid = storage_int64(scan, CLIENT_UID);
 	int64 client = storage_int64(scan, CLIENT_CLIENT);
-	int64 operation = storage_int64(scan, CLIENT_LANDED);
+	int64 operation = storage_int64(scan, CLIENT_ACKNOWLEDGED);
 	char *place = psprintf("client " INT64_FORMAT " of account " INT64_FORMAT, client, uid);
 
 	if (!fsck_find_id(STORAGE_ACCOUNT, BTEqualStrategyNumber, fsck->snapshot, &uid))

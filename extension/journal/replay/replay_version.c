@@ -24,12 +24,12 @@ put_cell(Grid *grid, const GridAllocator *allocator, const Edit *edit, GridTileN
 	GridTileNo at = grid_tile_of(edit->row, edit->col);
 
 	if (*tile == NULL || at.row != no->row || at.col != no->col ||
-		!grid_reserve_there(grid, *tile, edit->content.len, edit->style.len))
+		!grid_tile_reserve(grid, *tile, edit->content.len, edit->style.len))
 		*tile = grid_reserve(allocator, grid, edit->row, edit->col, edit->content.len, edit->style.len);
 	*no = at;
 	if (*tile != NULL)
-		grid_set_there(grid, *tile, edit->row, edit->col, edit->content.data, edit->content.len, edit->style.data,
-					   edit->style.len);
+		grid_tile_set(grid, *tile, edit->row, edit->col, edit->content.data, edit->content.len, edit->style.data,
+					  edit->style.len);
 	return *tile != NULL;
 }
 
@@ -99,7 +99,7 @@ put_plain_batch(Grid *grid, const GridAllocator *allocator, const PlainBatch *pl
 
 	*room = tile != NULL;
 	while (tile != NULL && edit_read_inline(&local, &edit) == EDIT_OK)
-		grid_set_there(grid, tile, edit.row, edit.col, edit.content.data, edit.content.len, NULL, 0);
+		grid_tile_set(grid, tile, edit.row, edit.col, edit.content.data, edit.content.len, NULL, 0);
 	*reader = local;
 	return EDIT_END;
 }

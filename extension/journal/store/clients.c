@@ -47,7 +47,7 @@ clients_find(int64 sheet_id, int64 uid, int64 client, ItemPointer tid)
 	storage_scan_begin(&scan, STORAGE_CLIENT, snapshot, keys, 3);
 	if (storage_scan_next(&scan, ForwardScanDirection))
 	{
-		highest = storage_int64(&scan, CLIENT_LANDED);
+		highest = storage_int64(&scan, CLIENT_ACKNOWLEDGED);
 		*tid = scan.slot->tts_tid;
 	}
 	storage_scan_end(&scan);
@@ -163,7 +163,7 @@ clients_store(int64 sheet_id, const JournalClient *clients, int nclients)
 			[CLIENT_SHEET_ID - 1] = Int64GetDatum(sheet_id),
 			[CLIENT_UID - 1] = Int64GetDatum(clients[i].uid),
 			[CLIENT_CLIENT - 1] = Int64GetDatum(clients[i].client),
-			[CLIENT_LANDED - 1] = Int64GetDatum(clients[i].last),
+			[CLIENT_ACKNOWLEDGED - 1] = Int64GetDatum(clients[i].last),
 			[CLIENT_AT - 1] = TimestampTzGetDatum(now),
 		};
 		ItemPointerData tid;

@@ -58,8 +58,8 @@ publish_edits(WriterSheet *ws, CacheEntry *entry)
 
 		publish_prefetch(edit, ws->nstaged - i);
 		if (edit->tile != NULL)
-			grid_set_there(grid, edit->tile, edit->row, edit->col, edit->content.data, edit->content.len,
-						   edit->style.data, edit->style.len);
+			grid_tile_set(grid, edit->tile, edit->row, edit->col, edit->content.data, edit->content.len,
+						  edit->style.data, edit->style.len);
 		else if (edit->resize)
 			grid_resize(grid, edit->row + 1, edit->col + 1);
 		else

@@ -69,7 +69,7 @@ staging_lookup(WriterSheet *ws, const Edit *edit, GridTile *tile, bool indexed, 
 {
 	GridCell base;
 
-	(void) grid_get_there(tile, edit->row, edit->col, &base);
+	(void) grid_tile_get(tile, edit->row, edit->col, &base);
 	cell->tile = tile;
 	cell->content = (EditText){base.content, base.content_len};
 	cell->style = (EditText){base.style, base.style_len};
@@ -172,7 +172,7 @@ staging_reserve(WriterSheet *ws, StagedEdit *staged, GridTile *tile)
 		return;
 	staged->tile = tile;
 	if (tile != NULL && ws->base == NULL &&
-		grid_reserve_there(entry->grid, tile, staged->content.len, staged->style.len))
+		grid_tile_reserve(entry->grid, tile, staged->content.len, staged->style.len))
 		return;
 	while (!staging_grow(ws, staged))
 	{

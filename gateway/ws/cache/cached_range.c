@@ -21,7 +21,7 @@
  * Requests for a range that is being read wait for that answer. They take it if it is as new as what the gateway knew
  * when they came. Otherwise the range is read once more for all of them.
  *
- * Memory: answers are kept in order of their last use; the oldest are dropped beyond window-cache-bytes. A pinned
+ * Memory: answers are kept in order of their last use; the oldest are dropped beyond range-cache-bytes. A pinned
  * answer stays in memory after it was dropped. Slow readers could so pin any amount, so no large answer is made while
  * unlisted ones take more than RANGE_UNLISTED_MAX. Small answers are always made: there are no more of them than
  * connections. A RangeSheet lives as long as one of its ranges.
@@ -295,7 +295,7 @@ range_drop(CachedRange *range)
 static void
 range_keep(CachedRange *range, RangeAnswer *answer)
 {
-	uint64_t limit = (uint64_t) gateway.config.window_cache_bytes;
+	uint64_t limit = (uint64_t) gateway.config.range_cache_bytes;
 
 	range_drop(range);
 	if (answer_size(answer) > limit / RANGE_SHARE)
@@ -511,6 +511,6 @@ cached_range_print(Buf *buf)
 	metrics_print_counter(buf, "window_hits_total", "Cached ranges that were answered from memory.", stats.hits);
 	metrics_print_counter(buf, "window_misses_total", "Ranges that were read from the database.", stats.misses);
 	metrics_print_counter(buf, "window_evictions_total", "Cached ranges that were evicted.", stats.evictions);
-	metrics_print_gauge(buf, "window_bytes", "Memory of cached ranges (window-cache-bytes).", stats.bytes);
+	metrics_print_gauge(buf, "window_bytes", "Memory of cached ranges (range-cache-bytes).", stats.bytes);
 	metrics_print_gauge(buf, "windows", "Cached ranges.", stats.answers);
 }

@@ -16,12 +16,12 @@ UPDATE sheet.client SET at = now() + interval '30 seconds' WHERE sheet_id = :id 
 SELECT what FROM sheet.fsck(:id, true);
 -- what can be wrong
 UPDATE sheet.client SET at = '2100-01-01' WHERE sheet_id = :id AND uid = :anna AND client = 7;
-UPDATE sheet.client SET landed = 9007199254740992 WHERE sheet_id = :id AND client = 8;
+UPDATE sheet.client SET acknowledged = 9007199254740992 WHERE sheet_id = :id AND client = 8;
 INSERT INTO sheet.client VALUES (:id, :anna, -3, 4, now()), (:id, :anna, 12, 0, now()), (:id, :ben, 9, 1, 'infinity');
 INSERT INTO sheet.client VALUES (:id, 8888888, 1, 1, now()), (:id, 8888888, 2, 1, now()), (:id, 8888889, 1, 1, '2100-01-01');
 INSERT INTO sheet.client VALUES (:other, 8888888, 1, 1, now()), (7777777, 8888888, 1, 1, now()), (7777777, :anna, 1, 1, now()), (7777778, :anna, 1, 1, now());
 CREATE TEMPORARY VIEW here AS SELECT CASE sheet_id WHEN :id THEN 'id' WHEN :other THEN 'other' ELSE sheet_id::text END AS sheet,
-	CASE uid WHEN :anna THEN 'anna' WHEN :ben THEN 'ben' ELSE uid::text END AS account, client, landed,
+	CASE uid WHEN :anna THEN 'anna' WHEN :ben THEN 'ben' ELSE uid::text END AS account, client, acknowledged,
 	CASE WHEN at = 'infinity' THEN 'never' WHEN at > now() + interval '1 minute' THEN 'later' WHEN at < now() - interval '1 day' THEN 'old' ELSE 'now' END AS at
 	FROM sheet.client WHERE sheet_id IN (:id, :other, 7777777, 7777778) ORDER BY sheet_id, uid, client;
 CREATE FUNCTION pg_temp.look(sheet bigint, repair boolean) RETURNS TABLE (severity text, what text, place text, repaired boolean) LANGUAGE sql AS $$
@@ -43,7 +43,7 @@ SELECT nullif(sheet_id, :other) AS sheet_id, severity, what, place, repaired FRO
 SELECT what, repaired FROM sheet.fsck(NULL) WHERE sheet_id IN (:other, 7777777, 7777778);
 SELECT * FROM here WHERE sheet <> 'id';
 SELECT what FROM sheet.fsck(NULL) WHERE sheet_id IN (:other, 7777777, 7777778);
--- what was repaired holds: the operation of anna's client 7 has landed still, and the row goes a week from now
+-- what was repaired holds: the operation of anna's client 7 is still acknowledged, and the row goes a week from now
 SELECT duplicate FROM sheet.apply(:id, j_batch(j_set(0, 0, 'b')), clients => ARRAY[:anna, 7, 2, 2]);
 -- a transaction that may not write
 BEGIN READ ONLY;

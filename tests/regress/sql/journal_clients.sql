@@ -1,4 +1,4 @@
--- Operations of protocol v2: how far each client's have landed is noted with their edits, and what has landed is not made again.
+-- Operations of protocol v2: how many of each client's are acknowledged is stored with their edits, and what is acknowledged is not made again.
 \getenv abs_srcdir PG_ABS_SRCDIR
 \set prelude :abs_srcdir '/data/journal_prelude.sql'
 \i :prelude
@@ -6,12 +6,12 @@ SELECT sheet.create('clients', 10, 5) AS id \gset
 SELECT sheet.client_acknowledged(:id, 1, 7);
 SELECT first_seq, last_seq, duplicate FROM sheet.apply(:id, j_batch(j_set(0, 0, 'a')), clients => '{1,7,1,2, 2,7,5,5}');
 SELECT sheet.client_acknowledged(:id, 1, 7), sheet.client_acknowledged(:id, 2, 7), sheet.client_acknowledged(:id, 1, 8);
--- all have landed: nothing is appended, whatever the edits are
+-- all are acknowledged: nothing is appended, whatever the edits are
 SELECT first_seq, last_seq, duplicate, missed IS NULL AS nothing_missed FROM sheet.apply(:id, j_batch(j_set(0, 0, 'b')), known_seq => 2, clients => '{1,7,2,2}');
 SELECT content FROM sheet.range(:id, 'A1');
 -- the caller hears of the edits that it has not seen
 SELECT first_seq, last_seq, duplicate, missed IS NULL AS nothing_missed FROM sheet.apply(:id, j_batch(j_set(0, 0, 'b')), known_seq => 1, clients => '{1,7,2,2}');
--- some have landed: the batch is refused, and noted of none
+-- some are acknowledged: the batch is refused, and nothing is stored
 SELECT sheet.apply(:id, j_batch(j_set(0, 0, 'b')), clients => '{1,7,2,3}');
 SELECT sheet.apply(:id, j_batch(j_set(0, 0, 'b')), clients => '{1,7,2,2, 2,7,6,6}');
 SELECT sheet.apply(:id, j_batch(j_set(0, 0, 'b')), clients => '{2,7,6,6, 1,7,2,2}');
@@ -19,7 +19,7 @@ SELECT sheet.client_acknowledged(:id, 1, 7), sheet.client_acknowledged(:id, 2, 7
 -- edits that change nothing are noted as well
 SELECT first_seq, last_seq, duplicate FROM sheet.apply(:id, j_batch(j_set(0, 0, 'a')), clients => '{1,7,3,9}');
 SELECT sheet.client_acknowledged(:id, 1, 7);
--- what is rolled back has not landed
+-- what is rolled back is not acknowledged
 BEGIN;
 SELECT first_seq, duplicate FROM sheet.apply(:id, j_batch(j_set(0, 0, 'c')), clients => '{1,7,10,10}');
 SAVEPOINT s;
@@ -55,7 +55,7 @@ SELECT sheet.apply(:id, j_batch(j_set(0, 0, 'x')), clients => '{1,7,1,NULL}');
 UPDATE sheet.client SET at = at - interval '6 days 23 hours' WHERE sheet_id = :id AND uid = 1;
 UPDATE sheet.client SET at = at - interval '7 days 1 hour' WHERE sheet_id = :id AND uid = 2;
 SELECT first_seq IS NOT NULL AS done FROM sheet.apply(:id, j_batch(j_set(1, 1, 'x')), clients => '{3,1,1,1}');
-SELECT uid, client, landed FROM sheet.client WHERE sheet_id = :id ORDER BY uid;
+SELECT uid, client, acknowledged FROM sheet.client WHERE sheet_id = :id ORDER BY uid;
 -- a newcomer looks at few rows only; newcomers together find most of what is too old: of an account that brings them, and of accounts that came once
 INSERT INTO sheet.client SELECT :id, 9, n * 9007199254740, 1, now() - interval '8 days' FROM generate_series(1, 1000) n;
 INSERT INTO sheet.client SELECT :id, 1000 + n, n * 9007199254740, 1, now() - interval '8 days' FROM generate_series(1, 1000) n;

@@ -1,4 +1,4 @@
-/* history.c - SQL functions on versions: commit, rollback, trim, and reading them. */
+/* versions.c - SQL functions on versions: commit, rollback, trim, and reading them. */
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
@@ -40,15 +40,15 @@ sheet_commit(PG_FUNCTION_ARGS)
 
 /* Labels and trims of a sheet wait for each other, so that no label outlives its version. A trim locks the row after
  * the sheet's writer, as a purge does. */
-static CatalogQuery history_lock_label = {"SELECT 1 FROM sheet.sheet WHERE sheet_id = $1 FOR SHARE", {INT8OID}};
-static CatalogQuery history_lock_trim = {"SELECT 1 FROM sheet.sheet WHERE sheet_id = $1 FOR NO KEY UPDATE", {INT8OID}};
-static CatalogQuery history_is_saved = {
+static CatalogQuery versions_lock_label = {"SELECT 1 FROM sheet.sheet WHERE sheet_id = $1 FOR SHARE", {INT8OID}};
+static CatalogQuery versions_lock_trim = {"SELECT 1 FROM sheet.sheet WHERE sheet_id = $1 FOR NO KEY UPDATE", {INT8OID}};
+static CatalogQuery versions_is_saved = {
 	"SELECT 1 FROM sheet.version WHERE sheet_id = $1 AND version_id = $2 AND cause <= 1", {INT8OID, INT8OID}};
-static CatalogQuery history_label = {"INSERT INTO sheet.version_label VALUES ($1, $2, $3) ON CONFLICT (sheet_id, "
-									 "version_id) DO UPDATE SET label = excluded.label",
-									 {INT8OID, INT8OID, TEXTOID}};
-static CatalogQuery history_trim_labels = {"DELETE FROM sheet.version_label WHERE sheet_id = $1 AND version_id < $2",
-										   {INT8OID, INT8OID}};
+static CatalogQuery versions_label = {"INSERT INTO sheet.version_label VALUES ($1, $2, $3) ON CONFLICT (sheet_id, "
+									  "version_id) DO UPDATE SET label = excluded.label",
+									  {INT8OID, INT8OID, TEXTOID}};
+static CatalogQuery versions_trim_labels = {"DELETE FROM sheet.version_label WHERE sheet_id = $1 AND version_id < $2",
+											{INT8OID, INT8OID}};
 
 /* label_version(sheet_id, version_id, label, as_uid) */
 Datum
@@ -64,14 +64,14 @@ sheet_label_version(PG_FUNCTION_ARGS)
 	journal_check_label(label);
 	permission_require(sheet_id, catalog_arg_int64(fcinfo, 3, 0), ROLE_EDITOR, false);
 	catalog_begin(&scope);
-	if (catalog_run(&history_lock_label, args, false) == 0)
+	if (catalog_run(&versions_lock_label, args, false) == 0)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("sheet " INT64_FORMAT " does not exist", sheet_id)));
-	if (catalog_run_latest(&history_is_saved, args) == 0)
+	if (catalog_run_latest(&versions_is_saved, args) == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("sheet " INT64_FORMAT " has no saved version " INT64_FORMAT, sheet_id, PG_GETARG_INT64(1)),
 				 errdetail("Versions that were made automatically have no label.")));
-	catalog_run(&history_label, args, false);
+	catalog_run(&versions_label, args, false);
 	catalog_end(&scope);
 	PG_RETURN_VOID();
 }
@@ -100,8 +100,8 @@ sheet_trim(PG_FUNCTION_ARGS)
 	uid = permission_require(sheet_id, as_uid, ROLE_OWNER, false);
 	removed = journal_trim(sheet_id, PG_GETARG_INT64(1), uid);
 	catalog_begin(&scope);
-	catalog_run(&history_lock_trim, fcinfo->args, false);
-	catalog_run_latest(&history_trim_labels, fcinfo->args);
+	catalog_run(&versions_lock_trim, fcinfo->args, false);
+	catalog_run_latest(&versions_trim_labels, fcinfo->args);
 	catalog_end(&scope);
 	PG_RETURN_INT64(removed);
 }
@@ -110,7 +110,7 @@ sheet_trim(PG_FUNCTION_ARGS)
 
 /* All cells of a grid. */
 static void
-history_stream_grid(CellStream *stream, Grid *grid)
+versions_stream_grid(CellStream *stream, Grid *grid)
 {
 	GridScan scan;
 	GridCell cell;
@@ -142,7 +142,7 @@ sheet_read_version(PG_FUNCTION_ARGS)
 	stream_begin(&stream, max_bytes == PG_INT32_MAX ? MaxAllocHugeSize / 2 : max_bytes, 0);
 	grid = journal_read_version(sheet_id, version_id, max_bytes > 0, &stream.view);
 	if (max_bytes > 0)
-		history_stream_grid(&stream, grid);
+		versions_stream_grid(&stream, grid);
 	values[0] = Int64GetDatum(stream.view.seq);
 	values[1] = TimestampTzGetDatum(stream.view.at);
 	values[2] = Int32GetDatum((int32) stream.view.rows);

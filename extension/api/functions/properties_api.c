@@ -1,4 +1,4 @@
-/* properties.c - SQL functions on the properties of a sheet. */
+/* properties_api.c - SQL functions on the properties of a sheet. */
 #include "postgres.h"
 
 #include "api/scan/cells.h"
