@@ -45,30 +45,19 @@
 /* ---- files of relations ---- */
 
 /*
- * compat_file(): the name of a relation's file. compat_relfilenode(): its number, a new one after TRUNCATE or a
- * rewrite. compat_first_file_subid(): the first subtransaction of the present transaction that has given it one.
+ * compat_relfilenode(): the number of a relation's file, a new one after TRUNCATE or a rewrite.
+ * compat_first_file_subid(): the first subtransaction of the present transaction that has given it one.
  */
 #if PG_VERSION_NUM >= 160000
 typedef RelFileLocator CompatFileLocator;
-#define compat_file(rel)			 ((rel)->rd_locator)
 #define compat_relfilenode(rel)		 ((rel)->rd_locator.relNumber)
 #define compat_first_file_subid(rel) ((rel)->rd_firstRelfilelocatorSubid)
 #define COMPAT_RELATION_SET_NEW_FILE relation_set_new_filelocator
 #else
 typedef RelFileNode CompatFileLocator;
-#define compat_file(rel)			 ((rel)->rd_node)
 #define compat_relfilenode(rel)		 ((rel)->rd_node.relNode)
 #define compat_first_file_subid(rel) ((rel)->rd_firstRelfilenodeSubid)
 #define COMPAT_RELATION_SET_NEW_FILE relation_set_new_filenode
-#endif
-
-/* The path of the main fork, allocated. */
-#if PG_VERSION_NUM >= 180000
-#define compat_path(smgr) pstrdup(relpath((smgr)->smgr_rlocator, MAIN_FORKNUM).str)
-#elif PG_VERSION_NUM >= 160000
-#define compat_path(smgr) relpath((smgr)->smgr_rlocator, MAIN_FORKNUM)
-#else
-#define compat_path(smgr) relpath((smgr)->smgr_rnode, MAIN_FORKNUM)
 #endif
 
 /* A block that may be passed to smgrextend(). */

@@ -77,38 +77,4 @@ is($node->safe_psql('postgres', "SELECT what FROM sheet.fsck($sheet, true)"), 'c
 is($node->safe_psql('postgres', q{SELECT * FROM sheet.am_check('t') UNION ALL SELECT * FROM sheet.am_check('sheet.log_batch')}), '', 'sound');
 unlike(slurp_file($node->logfile), qr/PANIC|TRAP/, 'no panic');
 $node->stop;
-
-# A file system that cannot reserve room, as some C libraries tell it: the file grows by written pages.
-{
-	my $library = PostgreSQL::Test::Utils::tempdir_short() . '/reserve.so';
-	my $source = "$library.c";
-	append_to_file($source, <<~'C');
-		#define _GNU_SOURCE
-		#include <dlfcn.h>
-		#include <errno.h>
-		#include <stdio.h>
-		#include <string.h>
-		#include <unistd.h>
-
-		int posix_fallocate(int fd, off_t offset, off_t len)
-		{
-			int (*real)(int, off_t, off_t) = dlsym(RTLD_NEXT, "posix_fallocate");
-			char link[64], name[1024] = "";
-
-			snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-			if (readlink(link, name, sizeof(name) - 1) > 0 && strstr(name, "/base/") != NULL)
-				return EINVAL;
-			return real(fd, offset, len);
-		}
-		C
-	system('cc', '-shared', '-fPIC', '-o', $library, $source, '-ldl') == 0 or die 'the library is not built';
-	{
-		local $ENV{LD_PRELOAD} = $library;
-		$node->start;
-	}
-	$node->safe_psql('postgres', q{INSERT INTO t SELECT 70000 + i, string_agg(md5(j::text), '') FROM generate_series(1, 20) i, generate_series(1, 20000) j GROUP BY i});
-	is($node->safe_psql('postgres', q{SELECT count(*), sum(length(body)) FROM t WHERE id > 70000}), '20|12800000', 'rows are stored where no room can be reserved');
-	is($node->safe_psql('postgres', q{SELECT * FROM sheet.am_check('t')}), '', 'sound');
-	$node->stop;
-}
 done_testing();

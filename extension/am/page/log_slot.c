@@ -220,10 +220,9 @@ log_slot_assemble(LogSlot *slot)
 	MemoryContext old = MemoryContextSwitchTo(slot->virtual.base.tts_mcxt);
 	Size head = slot->end - slot->next;
 	uint8 *whole = log_slot_alloc(slot, head + slot->overflow_bytes + sizeof(uint64));
-	Buffer first = log_space_open_overflow(slot->rel, slot->overflow);
 
 	memcpy(whole, slot->next, head);
-	log_space_read_overflow(slot->rel, first, whole + head, slot->overflow_bytes);
+	log_space_read_overflow(slot->rel, slot->overflow, whole + head, slot->overflow_bytes);
 	MemoryContextSwitchTo(old);
 	slot->overflow = InvalidBlockNumber;
 	slot->next = whole;

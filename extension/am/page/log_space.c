@@ -7,22 +7,16 @@
  */
 #include "postgres.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include "compat.h"
 #include "access/xlog.h"
 #include "access/xloginsert.h"
 #include "am/page/log_space.h"
 #include "miscadmin.h"
-#include "pgstat.h"
 #include "support/stoppoint.h"
-#include "storage/fd.h"
 #include "storage/freespace.h"
 #include "storage/lmgr.h"
 #include "storage/smgr.h"
 #include "utils/memutils.h"
-#include "utils/wait_event.h"
 
 #define LOG_MAX_EXTENSION 64 /* pages by which the file grows at most at once */
 
@@ -96,77 +90,17 @@ log_space_meta(Relation rel, LogMeta *meta)
 /* ---- growing ---- */
 
 /*
- * PostgreSQL 15 extends a file by writing a page of zeros for each new one, which costs a batch of edits more than the
- * pages that it writes afterwards. Here the file system reserves space for all of them (posix_fallocate, as PostgreSQL
- * does from 16 on), so that a full disk is an error now and not when a checkpoint writes the pages. The last page is
- * extended by PostgreSQL's function, which sees to the file's next fsync and to the cached sizes.
- */
-
-/* The name of the file that has the block; the first one of a relation has no number. */
-static char *
-extend_file(SMgrRelation smgr, BlockNumber block)
-{
-	char *path = compat_path(smgr);
-
-	return block < RELSEG_SIZE ? path : psprintf("%s.%u", path, block / RELSEG_SIZE);
-}
-
-/* Reserves space for the blocks [begin, end) of one file. Returns false if the file system cannot. */
-static bool
-extend_allocate(SMgrRelation smgr, BlockNumber begin, BlockNumber end)
-{
-	char *path = extend_file(smgr, begin);
-	int fd = OpenTransientFile(path, O_RDWR | PG_BINARY);
-	int code;
-
-	if (fd < 0)
-		ereport(ERROR, (errcode_for_file_access(), errmsg("could not open file \"%s\": %m", path)));
-	pgstat_report_wait_start(WAIT_EVENT_DATA_FILE_EXTEND);
-	do
-		code = posix_fallocate(fd, (off_t) (begin % RELSEG_SIZE) * BLCKSZ, (off_t) (end - begin) * BLCKSZ);
-	while (code == EINTR);
-	pgstat_report_wait_end();
-	CloseTransientFile(fd);
-	/* Which of them depends on the C library and the file system. */
-	if (code == EINVAL || code == EOPNOTSUPP)
-		return false;
-	errno = code;
-	if (code != 0)
-		ereport(ERROR, (errcode_for_file_access(), errmsg("could not extend file \"%s\": %m", path),
-						errhint("Check free disk space.")));
-	return true;
-}
-
-/*
- * Extends the file that has the block `begin` to block `end` or its largest size, or by one page where no space can be
- * reserved. Returns its new end.
- */
-static BlockNumber
-extend_segment(SMgrRelation smgr, BlockNumber begin, BlockNumber end)
-{
-	static const CompatBlock zeros;
-	BlockNumber last = Min(end, (begin / RELSEG_SIZE + 1) * RELSEG_SIZE) - 1;
-
-	/* The first page of a file creates it. */
-	if (begin % RELSEG_SIZE == 0 || begin == last || !extend_allocate(smgr, begin, last))
-		last = begin;
-	smgrextend(smgr, MAIN_FORKNUM, last, (char *) zeros.data, false);
-	return last + 1;
-}
-
-/*
  * Extends the relation to `wanted` blocks, unless it has them. New pages are zeros, have their space on the disk, and
  * are not in a buffer yet. On an error it may have grown by a part.
  */
 static void
 log_extend(Relation rel, BlockNumber wanted)
 {
-	BlockNumber blocks;
+	static const CompatBlock zeros;
 
 	LockRelationForExtension(rel, ExclusiveLock);
-	blocks = RelationGetNumberOfBlocks(rel);
-	while (blocks < wanted)
-		blocks = extend_segment(RelationGetSmgr(rel), blocks, wanted);
+	for (BlockNumber block = RelationGetNumberOfBlocks(rel); block < wanted; block++)
+		smgrextend(RelationGetSmgr(rel), MAIN_FORKNUM, block, (char *) zeros.data, false);
 	UnlockRelationForExtension(rel, ExclusiveLock);
 }
 
@@ -470,64 +404,24 @@ log_overflow_part(Relation rel, Buffer buffer, uint8 *bytes, Size size)
 	return part;
 }
 
-/* Asks the processor for what is looked at first, and for where each of the system's pages begins. */
-static Buffer
-log_overflow_prefetch(Buffer buffer)
-{
-	Page page = BufferGetPage(buffer);
-
-	__builtin_prefetch(page);
-	__builtin_prefetch(page + BLCKSZ / 2);
-	__builtin_prefetch(page + BLCKSZ - MAXALIGN(sizeof(LogSpecial)));
-	return buffer;
-}
-
-Buffer
-log_space_open_overflow(Relation rel, BlockNumber block)
-{
-	return log_overflow_prefetch(ReadBuffer(rel, block));
-}
-
-/*
- * The page that follows in a row. It mostly lies in the buffer behind, or (as rows are written backwards) before that
- * of the page before: whoever looks there first need not wait for what the buffer table has of it.
- */
-static Buffer
-log_overflow_follow(Relation rel, BlockNumber block, Buffer before)
-{
-	static int step = 1;
-	Buffer guess = before + step;
-
-	if (block == InvalidBlockNumber)
-		ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
-						errmsg("a row of table \"%s\" does not end", RelationGetRelationName(rel)),
-						errhint("Check the table with sheet.am_check().")));
-	if (before > 0 && guess > 0 && guess <= NBuffers)
-	{
-		if (ReadRecentBuffer(compat_file(rel), MAIN_FORKNUM, block, guess))
-			return log_overflow_prefetch(guess);
-		step = -step;
-	}
-	return log_space_open_overflow(rel, block);
-}
-
-/* The next page is found while the processor still waits for the bytes of the one before. */
 void
-log_space_read_overflow(Relation rel, Buffer buffer, uint8 *bytes, Size size)
+log_space_read_overflow(Relation rel, BlockNumber block, uint8 *bytes, Size size)
 {
 	while (size > 0)
 	{
-		Buffer next = InvalidBuffer;
+		Buffer buffer;
 		Size part;
 
 		CHECK_FOR_INTERRUPTS();
-		(void) log_space_verified(rel, buffer);
+		if (block == InvalidBlockNumber)
+			ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+							errmsg("a row of table \"%s\" does not end", RelationGetRelationName(rel)),
+							errhint("Check the table with sheet.am_check().")));
+		buffer = log_space_read(rel, block, NULL);
 		LockBuffer(buffer, BUFFER_LOCK_SHARE);
 		part = log_overflow_part(rel, buffer, bytes, size);
-		if (part < size)
-			next = log_overflow_follow(rel, log_special(BufferGetPage(buffer))->overflow.next, buffer);
+		block = log_special(BufferGetPage(buffer))->overflow.next;
 		UnlockReleaseBuffer(buffer);
-		buffer = next;
 		bytes += part;
 		size -= part;
 	}

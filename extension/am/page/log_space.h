@@ -44,10 +44,8 @@ extern Buffer log_space_tail(Relation rel, BlockNumber full, Size need);
 
 /* Writes bytes to overflow pages; returns the first. The transaction's id is the pages' writer. */
 extern BlockNumber log_space_write_overflow(Relation rel, TransactionId xid, const uint8 *bytes, Size size);
-/* The first of these pages, pinned, and soon in the processor's caches. */
-extern Buffer log_space_open_overflow(Relation rel, BlockNumber block);
-/* Reads them from the first on, and unpins it. */
-extern void log_space_read_overflow(Relation rel, Buffer first, uint8 *bytes, Size size);
+/* Reads them from the first on. */
+extern void log_space_read_overflow(Relation rel, BlockNumber block, uint8 *bytes, Size size);
 
 /* Locks the page exclusively. Returns the metapage, locked as well, when it has to be changed so that VACUUM comes to
  * the page (log_space_note_work); InvalidBuffer when VACUUM will: it cannot have passed the page since. */

@@ -31,11 +31,8 @@ PG_FUNCTION_INFO_V1(sheet_import_abort);
 #define IMPORT_MIN_ROWS	  100
 #define IMPORT_MIN_COLS	  26
 #define IMPORT_PART_BYTES 262144
+#define IMPORT_BYTES	  (1024 * 1024)						/* of the contents of a batch */
 #define IMPORT_FIELD_MAX  (2 * SHEET_MAX_CONTENT_BYTES + 2) /* bytes: all quotes, doubled and quoted */
-
-/* Of a batch. */
-#define IMPORT_EDITS 8192
-#define IMPORT_BYTES (1024 * 1024)
 
 static CatalogQuery import_insert = {
 	"INSERT INTO sheet.import (name, uid, link_role) VALUES ($1, $2, $3) RETURNING import_id",
@@ -233,7 +230,7 @@ csv_measure(CsvInput *input, int64 row, int64 col, uint32 *rows, uint32 *cols)
 static int64
 csv_import(CsvInput *input, int64 sheet_id, uint64 uid, uint32 row, uint32 col, bool with_empty)
 {
-	Edit *edits = palloc(sizeof(Edit) * IMPORT_EDITS);
+	Edit *edits = palloc(sizeof(Edit) * SHEET_MAX_BATCH_EDITS);
 	char *contents = palloc(IMPORT_BYTES);
 	Size used = 0;
 	uint32 n = 0;
@@ -247,7 +244,7 @@ csv_import(CsvInput *input, int64 sheet_id, uint64 uid, uint32 row, uint32 col, 
 		CHECK_FOR_INTERRUPTS();
 		if (field.len == 0 && !with_empty)
 			continue;
-		if (n == IMPORT_EDITS || used + field.len > IMPORT_BYTES)
+		if (n == SHEET_MAX_BATCH_EDITS || used + field.len > IMPORT_BYTES)
 		{
 			last_seq = journal_edit(sheet_id, edits, n);
 			used = n = 0;
