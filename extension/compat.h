@@ -1,4 +1,4 @@
-/* compat.h - what differs between PostgreSQL 15 to 18. What differs of scans is in log_scan_versions.c. */
+/* compat.h - what differs between PostgreSQL 15 to 18. What differs of scans is in am_scan_versions.c. */
 #ifndef SHEET_COMPAT_H
 #define SHEET_COMPAT_H
 

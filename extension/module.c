@@ -14,7 +14,7 @@
 #include "api/logscan/edits_read.h"
 #include "fmgr.h"
 #include "journal/follow/follow.h"
-#include "am/page/log_last.h"
+#include "am/page/am_last.h"
 #include "miscadmin.h"
 #include "permission/permission.h"
 #include "support/serverlife.h"
@@ -41,7 +41,7 @@ module_shmem_request(void)
 {
 	if (module_next_shmem_request != NULL)
 		module_next_shmem_request();
-	RequestAddinShmemSpace(log_last_shmem_size());
+	RequestAddinShmemSpace(am_last_shmem_size());
 	RequestAddinShmemSpace(server_life_shmem_size());
 	RequestAddinShmemSpace(locks_shmem_size());
 	RequestAddinShmemSpace(add_size(cache_shmem_size(), add_size(follow_shmem_size(), workqueue_shmem_size())));
@@ -53,7 +53,7 @@ module_shmem_startup(void)
 	if (module_next_shmem_startup != NULL)
 		module_next_shmem_startup();
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	log_last_shmem_startup();
+	am_last_shmem_startup();
 	cache_shmem_startup();
 	follow_shmem_startup(true);
 	workqueue_shmem_startup();

@@ -1,13 +1,13 @@
 /*
  * sheetlog.c - the append-only table access method: its routine, and what it refuses.
  *
- *   log_page, log_row     the format: pages, rows, the slot (log_slot.c)
- *   log_space             blocks: metapage, tail, overflow pages
- *   log_visibility        which rows a snapshot sees
- *   log_write, log_delete putting rows into pages, and marking them deleted
- *   log_scan, log_fetch   reading
- *   log_storage           files, CLUSTER;  log_vacuum: VACUUM
- *   sheetlog_index        building indexes;  log_directory: the index access method that finds pages by key
+ *   am_page, am_row     the format: pages, rows, the slot (am_slot.c)
+ *   am_space             blocks: metapage, tail, overflow pages
+ *   am_visibility        which rows a snapshot sees
+ *   am_write, am_delete putting rows into pages, and marking them deleted
+ *   am_scan, am_fetch   reading
+ *   am_storage           files, CLUSTER;  am_vacuum: VACUUM
+ *   sheetlog_index        building indexes;  am_directory: the index access method that finds pages by key
  *   sheetlog_ddl          refuses at DDL what could not work later
  *
  * UPDATE and row locks are refused, and so is DELETE, except for the purge of a sheet and for repair drills of
@@ -20,10 +20,10 @@
 #include "catalog/pg_am.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
-#include "am/table/log_fetch.h"
-#include "am/table/log_scan.h"
-#include "am/table/log_storage.h"
-#include "am/table/log_write.h"
+#include "am/table/am_fetch.h"
+#include "am/table/am_scan.h"
+#include "am/table/am_storage.h"
+#include "am/table/am_write.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "am/handler/sheetlog.h"
@@ -106,7 +106,7 @@ sheetlog_tuple_delete(Relation rel, ItemPointer tid, CommandId cid, Snapshot sna
 			sheetlog_refuse(rel, "delete from");
 		sheetlog_deleted = true;
 	}
-	return log_delete_row(rel, tid, cid, crosscheck, wait, tmfd);
+	return am_delete_row(rel, tid, cid, crosscheck, wait, tmfd);
 }
 
 /*
@@ -118,7 +118,7 @@ sheetlog_tuple_lock(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTable
 					LockTupleMode mode, LockWaitPolicy wait_policy, uint8 flags, TM_FailureData *tmfd)
 {
 	if (mode == LockTupleKeyShare && InNoForceRLSOperation())
-		return log_fetch_row_version(rel, tid, snapshot, slot) ? TM_Ok : TM_Deleted;
+		return am_fetch_row_version(rel, tid, snapshot, slot) ? TM_Ok : TM_Deleted;
 	/* Of SELECT ... FOR UPDATE and its like; the others are about to change the row. */
 	if (flags & TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS)
 		sheetlog_refuse(rel, "lock rows of");
@@ -135,26 +135,26 @@ sheetlog_forbid_worker(void)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_TRANSACTION_STATE), errmsg("cannot insert rows in a parallel worker")));
 }
 
-static LogWriter
+static AmWriter
 sheetlog_writer(Relation rel, CommandId cid, int options, uint32 token)
 {
 	sheetlog_forbid_worker();
-	return (LogWriter){rel,
-					   options & TABLE_INSERT_FROZEN ? FrozenTransactionId : GetCurrentTransactionId(),
-					   cid,
-					   token,
-					   {InvalidTransactionId, 0}};
+	return (AmWriter){rel,
+					  options & TABLE_INSERT_FROZEN ? FrozenTransactionId : GetCurrentTransactionId(),
+					  cid,
+					  token,
+					  {InvalidTransactionId, 0}};
 }
 
 /* What the slot tells of the row that was made of it. */
 static void
-sheetlog_name_row(const LogWriter *writer, TupleTableSlot *slot, ItemPointer tid)
+sheetlog_name_row(const AmWriter *writer, TupleTableSlot *slot, ItemPointer tid)
 {
 	slot->tts_tid = *tid;
 	slot->tts_tableOid = RelationGetRelid(writer->rel);
-	if (log_slot_is(slot))
+	if (am_slot_is(slot))
 	{
-		LogSlot *row = (LogSlot *) slot;
+		AmSlot *row = (AmSlot *) slot;
 
 		row->stored = true;
 		row->xmin = writer->xid;
@@ -165,16 +165,16 @@ sheetlog_name_row(const LogWriter *writer, TupleTableSlot *slot, ItemPointer tid
 }
 
 static void
-sheetlog_insert_slots(const LogWriter *writer, TupleTableSlot **slots, int n)
+sheetlog_insert_slots(const AmWriter *writer, TupleTableSlot **slots, int n)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "sheetlog insert", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
-	LogPrepared *rows = palloc(sizeof(LogPrepared) * n);
+	AmPrepared *rows = palloc(sizeof(AmPrepared) * n);
 	ItemPointerData *tids = palloc(sizeof(ItemPointerData) * n);
 
 	for (int i = 0; i < n; i++)
-		log_prepare_row(writer->rel, slots[i], &rows[i]);
-	log_write_rows(writer, rows, n, tids);
+		am_prepare_row(writer->rel, slots[i], &rows[i]);
+	am_write_rows(writer, rows, n, tids);
 	for (int i = 0; i < n; i++)
 		sheetlog_name_row(writer, slots[i], &tids[i]);
 	MemoryContextSwitchTo(old);
@@ -186,7 +186,7 @@ static void
 sheetlog_tuple_insert(Relation rel, TupleTableSlot *slot, CommandId cid, int options,
 					  struct BulkInsertStateData *bistate)
 {
-	LogWriter writer = sheetlog_writer(rel, cid, options, 0);
+	AmWriter writer = sheetlog_writer(rel, cid, options, 0);
 
 	sheetlog_insert_slots(&writer, &slot, 1);
 }
@@ -195,7 +195,7 @@ static void
 sheetlog_tuple_insert_speculative(Relation rel, TupleTableSlot *slot, CommandId cid, int options,
 								  struct BulkInsertStateData *bistate, uint32 token)
 {
-	LogWriter writer = sheetlog_writer(rel, cid, options, token);
+	AmWriter writer = sheetlog_writer(rel, cid, options, token);
 
 	sheetlog_insert_slots(&writer, &slot, 1);
 }
@@ -203,14 +203,14 @@ sheetlog_tuple_insert_speculative(Relation rel, TupleTableSlot *slot, CommandId 
 static void
 sheetlog_tuple_complete_speculative(Relation rel, TupleTableSlot *slot, uint32 token, bool succeeded)
 {
-	log_settle_speculative(rel, &slot->tts_tid, succeeded);
+	am_settle_speculative(rel, &slot->tts_tid, succeeded);
 }
 
 static void
 sheetlog_multi_insert(Relation rel, TupleTableSlot **slots, int n, CommandId cid, int options,
 					  struct BulkInsertStateData *bistate)
 {
-	LogWriter writer = sheetlog_writer(rel, cid, options, 0);
+	AmWriter writer = sheetlog_writer(rel, cid, options, 0);
 
 	sheetlog_insert_slots(&writer, slots, n);
 }
@@ -220,7 +220,7 @@ sheetlog_multi_insert(Relation rel, TupleTableSlot **slots, int n, CommandId cid
 static const TupleTableSlotOps *
 sheetlog_slot_callbacks(Relation rel)
 {
-	return &LogSlotOps;
+	return &AmSlotOps;
 }
 
 /* Long values are in overflow pages of the table itself. */
@@ -233,24 +233,24 @@ sheetlog_needs_toast_table(Relation rel)
 static const TableAmRoutine sheetlog_routine = {
 	.type = T_TableAmRoutine,
 	.slot_callbacks = sheetlog_slot_callbacks,
-	.scan_begin = log_scan_begin,
-	.scan_end = log_scan_end,
-	.scan_rescan = log_scan_rescan,
-	.scan_getnextslot = log_scan_getnextslot,
-	.scan_set_tidrange = log_scan_set_tidrange,
-	.scan_getnextslot_tidrange = log_scan_getnextslot_tidrange,
+	.scan_begin = am_scan_begin,
+	.scan_end = am_scan_end,
+	.scan_rescan = am_scan_rescan,
+	.scan_getnextslot = am_scan_getnextslot,
+	.scan_set_tidrange = am_scan_set_tidrange,
+	.scan_getnextslot_tidrange = am_scan_getnextslot_tidrange,
 	.parallelscan_estimate = table_block_parallelscan_estimate,
 	.parallelscan_initialize = table_block_parallelscan_initialize,
 	.parallelscan_reinitialize = table_block_parallelscan_reinitialize,
-	.index_fetch_begin = log_fetch_begin,
-	.index_fetch_reset = log_fetch_reset,
-	.index_fetch_end = log_fetch_end,
-	.index_fetch_tuple = log_fetch_tuple,
-	.tuple_fetch_row_version = log_fetch_row_version,
-	.tuple_tid_valid = log_fetch_tid_valid,
-	.tuple_get_latest_tid = log_fetch_latest_tid,
-	.tuple_satisfies_snapshot = log_fetch_satisfies,
-	.index_delete_tuples = log_fetch_index_delete,
+	.index_fetch_begin = am_fetch_begin,
+	.index_fetch_reset = am_fetch_reset,
+	.index_fetch_end = am_fetch_end,
+	.index_fetch_tuple = am_fetch_tuple,
+	.tuple_fetch_row_version = am_fetch_row_version,
+	.tuple_tid_valid = am_fetch_tid_valid,
+	.tuple_get_latest_tid = am_fetch_latest_tid,
+	.tuple_satisfies_snapshot = am_fetch_satisfies,
+	.index_delete_tuples = am_fetch_index_delete,
 	.tuple_insert = sheetlog_tuple_insert,
 	.tuple_insert_speculative = sheetlog_tuple_insert_speculative,
 	.tuple_complete_speculative = sheetlog_tuple_complete_speculative,
@@ -258,24 +258,24 @@ static const TableAmRoutine sheetlog_routine = {
 	.tuple_delete = sheetlog_tuple_delete,
 	.tuple_update = sheetlog_tuple_update,
 	.tuple_lock = sheetlog_tuple_lock,
-	.COMPAT_RELATION_SET_NEW_FILE = log_storage_new,
-	.relation_nontransactional_truncate = log_storage_truncate,
-	.relation_copy_data = log_storage_copy,
-	.relation_copy_for_cluster = log_storage_rewrite,
-	.relation_vacuum = log_vacuum,
-	.scan_analyze_next_block = log_scan_analyze_next_block,
-	.scan_analyze_next_tuple = log_scan_analyze_next_tuple,
+	.COMPAT_RELATION_SET_NEW_FILE = am_storage_new,
+	.relation_nontransactional_truncate = am_storage_truncate,
+	.relation_copy_data = am_storage_copy,
+	.relation_copy_for_cluster = am_storage_rewrite,
+	.relation_vacuum = am_vacuum,
+	.scan_analyze_next_block = am_scan_analyze_next_block,
+	.scan_analyze_next_tuple = am_scan_analyze_next_tuple,
 	.index_build_range_scan = sheetlog_index_build_range_scan,
 	.index_validate_scan = sheetlog_index_validate_scan,
 	.relation_size = table_block_relation_size,
 	.relation_needs_toast_table = sheetlog_needs_toast_table,
-	.relation_estimate_size = log_storage_estimate,
+	.relation_estimate_size = am_storage_estimate,
 #if PG_VERSION_NUM < 180000
-	.scan_bitmap_next_block = log_scan_bitmap_next_block,
+	.scan_bitmap_next_block = am_scan_bitmap_next_block,
 #endif
-	.scan_bitmap_next_tuple = log_scan_bitmap_next_tuple,
-	.scan_sample_next_block = log_scan_sample_next_block,
-	.scan_sample_next_tuple = log_scan_sample_next_tuple,
+	.scan_bitmap_next_tuple = am_scan_bitmap_next_tuple,
+	.scan_sample_next_block = am_scan_sample_next_block,
+	.scan_sample_next_tuple = am_scan_sample_next_tuple,
 };
 
 Datum

@@ -18,8 +18,8 @@
 #include "catalog/pg_am.h"
 #include "commands/progress.h"
 #include "executor/executor.h"
-#include "am/table/log_scan.h"
-#include "am/page/log_visibility.h"
+#include "am/table/am_scan.h"
+#include "am/page/am_visibility.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "am/handler/sheetlog.h"
@@ -70,22 +70,22 @@ typedef enum IndexRowAction
 
 /* What to do with a row of a SnapshotAny scan. */
 static IndexRowAction
-sheetlog_classify_row(const LogSlot *row, TransactionId oldest_xmin, bool unique, bool anyvisible,
+sheetlog_classify_row(const AmSlot *row, TransactionId oldest_xmin, bool unique, bool anyvisible,
 					  TransactionId *wait_for)
 {
 	bool wait;
-	LogRowState state = log_visibility_state(row->xmin, row->xmax, oldest_xmin, wait_for);
+	AmRowState state = am_visibility_state(row->xmin, row->xmax, oldest_xmin, wait_for);
 
 	wait = unique && !anyvisible && !TransactionIdIsCurrentTransactionId(*wait_for);
 	switch (state)
 	{
-		case LOG_STATE_DEAD:
+		case AM_STATE_DEAD:
 			return ROW_SKIP;
-		case LOG_STATE_RECENTLY_DEAD:
+		case AM_STATE_RECENTLY_DEAD:
 			return ROW_DYING;
-		case LOG_STATE_INSERTING:
+		case AM_STATE_INSERTING:
 			return wait ? ROW_WAIT : ROW_ALIVE;
-		case LOG_STATE_DELETING:
+		case AM_STATE_DELETING:
 			return wait ? ROW_WAIT : ROW_DYING;
 		default:
 			return ROW_ALIVE;
@@ -99,7 +99,7 @@ sheetlog_settle_row(Relation table, TupleTableSlot *slot, TransactionId oldest_x
 	for (;;)
 	{
 		TransactionId wait_for = InvalidTransactionId;
-		IndexRowAction verdict = sheetlog_classify_row((LogSlot *) slot, oldest_xmin, unique, anyvisible, &wait_for);
+		IndexRowAction verdict = sheetlog_classify_row((AmSlot *) slot, oldest_xmin, unique, anyvisible, &wait_for);
 
 		if (verdict != ROW_WAIT)
 			return verdict;
@@ -109,7 +109,7 @@ sheetlog_settle_row(Relation table, TupleTableSlot *slot, TransactionId oldest_x
 }
 
 static void
-sheetlog_report_blocks(const LogScan *scan, BlockNumber *reported, bool done)
+sheetlog_report_blocks(const AmScan *scan, BlockNumber *reported, bool done)
 {
 	BlockNumber block = done ? scan->nblocks : scan->source.block;
 
@@ -142,11 +142,11 @@ sheetlog_index_build_range_scan(Relation table, Relation index, IndexInfo *index
 			snapshot = registered = RegisterSnapshot(GetTransactionSnapshot());
 		scan = table_beginscan_strat(table, snapshot, 0, NULL, true, allow_sync);
 		if (!allow_sync)
-			log_scan_set_limits((LogScan *) scan, start_block, blocks);
+			am_scan_set_limits((AmScan *) scan, start_block, blocks);
 	}
 	/* A worker of a parallel build gets its scan, and with it the snapshot. */
 	if (progress)
-		pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_TOTAL, ((LogScan *) scan)->nblocks);
+		pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_TOTAL, ((AmScan *) scan)->nblocks);
 
 	while (table_scan_getnextslot(scan, ForwardScanDirection, eval.slot))
 	{
@@ -156,7 +156,7 @@ sheetlog_index_build_range_scan(Relation table, Relation index, IndexInfo *index
 
 		CHECK_FOR_INTERRUPTS();
 		if (progress)
-			sheetlog_report_blocks((LogScan *) scan, &reported, false);
+			sheetlog_report_blocks((AmScan *) scan, &reported, false);
 		if (scan->rs_snapshot == SnapshotAny)
 			verdict = sheetlog_settle_row(table, eval.slot, oldest_xmin, unique, anyvisible);
 		if (verdict == ROW_SKIP)
@@ -169,7 +169,7 @@ sheetlog_index_build_range_scan(Relation table, Relation index, IndexInfo *index
 		callback(index, &eval.slot->tts_tid, values, nulls, verdict == ROW_ALIVE, callback_state);
 	}
 	if (progress)
-		sheetlog_report_blocks((LogScan *) scan, &reported, true);
+		sheetlog_report_blocks((AmScan *) scan, &reported, true);
 
 	table_endscan(scan);
 	if (registered != NULL)
@@ -204,7 +204,7 @@ sheetlog_index_validate_scan(Relation table, Relation index, IndexInfo *index_in
 	IndexEval eval;
 
 	sheetlog_eval_begin(&eval, table, index_info);
-	pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_TOTAL, ((LogScan *) scan)->nblocks);
+	pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_TOTAL, ((AmScan *) scan)->nblocks);
 	more = sheetlog_next_indexed(state, &indexed);
 	while (table_scan_getnextslot(scan, ForwardScanDirection, eval.slot))
 	{

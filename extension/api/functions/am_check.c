@@ -7,7 +7,7 @@
 #include "catalog/pg_class.h"
 #include "fmgr.h"
 #include "funcapi.h"
-#include "am/directory/log_check.h"
+#include "am/directory/am_verify.h"
 #include "miscadmin.h"
 #include "am/handler/sheetlog.h"
 #include "utils/acl.h"
@@ -47,7 +47,7 @@ sheet_am_check(PG_FUNCTION_ARGS)
 		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
 						errmsg("table \"%s\" does not use access method \"sheetlog\"", RelationGetRelationName(rel)),
 						errhint("Tables of access method heap are checked by extension amcheck.")));
-	log_verify(rel, am_check_report, fcinfo->resultinfo);
+	am_verify(rel, am_check_report, fcinfo->resultinfo);
 	table_close(rel, mode);
 	return (Datum) 0;
 }

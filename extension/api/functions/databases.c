@@ -14,7 +14,7 @@
 #include "postgres.h"
 
 #include "access/xact.h"
-#include "am/page/log_last.h"
+#include "am/page/am_last.h"
 #include "api/functions/databases.h"
 #include "cache/cache.h"
 #include "catalog/objectaccess.h"
@@ -36,7 +36,7 @@ databases_xact_callback(XactEvent event, void *arg)
 		return;
 	if (cache_enabled())
 		cache_forget_database(database);
-	log_last_forget_database(database);
+	am_last_forget_database(database);
 	workqueue_discard(database);
 }
 

@@ -90,7 +90,7 @@ storage_find(StorageTable table)
 static bool
 storage_is_directory(Relation rel, Relation index)
 {
-	return log_directory_is(index) && index->rd_index->indisvalid &&
+	return am_directory_is(index) && index->rd_index->indisvalid &&
 		   index->rd_index->indkey.values[0] == LOG_BATCH_SHEET_ID &&
 		   index->rd_index->indkey.values[1] == LOG_BATCH_FIRST_SEQ;
 }

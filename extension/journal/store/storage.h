@@ -9,7 +9,7 @@
 #include "access/sdir.h"
 #include "access/stratnum.h"
 #include "executor/tuptable.h"
-#include "am/directory/log_lookup.h"
+#include "am/directory/am_lookup.h"
 #include "storage/lockdefs.h"
 #include "utils/rel.h"
 #include "utils/snapshot.h"
@@ -152,7 +152,7 @@ typedef struct StorageScan
 	IndexScanDesc scan;	  /* NULL: a scan of the directory */
 	TupleTableSlot *slot; /* the current row */
 	/* a scan of the directory, which begins when the direction is known */
-	LogLookup lookup;
+	AmLookup lookup;
 	Snapshot snapshot;
 	bool opened;
 	int64 key;		   /* the sheet; also in a scan of tiles */

@@ -76,10 +76,10 @@ storage_scan_directory(StorageScan *scan, ScanDirection direction)
 	bool backward = ScanDirectionIsBackward(direction);
 
 	if (!scan->opened)
-		log_lookup_begin(&scan->lookup, scan->rel, scan->index, scan->snapshot, scan->key,
-						 backward ? scan->most : scan->least, direction);
+		am_lookup_begin(&scan->lookup, scan->rel, scan->index, scan->snapshot, scan->key,
+						backward ? scan->most : scan->least, direction);
 	scan->opened = true;
-	while (log_lookup_next(&scan->lookup, scan->slot))
+	while (am_lookup_next(&scan->lookup, scan->slot))
 	{
 		int64 position = storage_int64(scan, LOG_BATCH_FIRST_SEQ);
 
@@ -135,7 +135,7 @@ storage_scan_end(StorageScan *scan)
 	if (scan->scan != NULL)
 		index_endscan(scan->scan);
 	else if (scan->opened)
-		log_lookup_end(&scan->lookup);
+		am_lookup_end(&scan->lookup);
 	ExecDropSingleTupleTableSlot(scan->slot);
 	index_close(scan->index, NoLock);
 	table_close(scan->rel, NoLock);
@@ -269,7 +269,7 @@ storage_bytes(StorageScan *scan, int column, bool *copy)
 Size
 storage_raw_size(StorageScan *scan, int column)
 {
-	return log_slot_raw_size(scan->slot, column);
+	return am_slot_raw_size(scan->slot, column);
 }
 
 uint64

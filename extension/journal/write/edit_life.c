@@ -18,12 +18,12 @@
  *        |
  *        |      append_end()                     append.c    the row, from its edits
  *        |        storage_insert()               storage.c   log_batch and its directory, opened
- *        |          sheetlog_insert_slots()      sheetlog.c  the access method: values into a LogPrepared
- *        |          log_write_rows()             log_write.c bytes, after the page's BASE
- *        |            log_space_tail()           log_space.c the page that takes new rows, locked
+ *        |          sheetlog_insert_slots()      sheetlog.c  the access method: values into a AmPrepared
+ *        |          am_write_rows()             am_write.c bytes, after the page's BASE
+ *        |            am_space_tail()           am_space.c the page that takes new rows, locked
  *        |            XLogInsert()               PostgreSQL  one WAL record for all rows that go to the page
- *        |          log_directory_insert()       log_directory.c  which page has the row:
- *        |            log_last_covers()          log_last.c  the last entry in shared memory says so, mostly
+ *        |          am_directory_insert()       am_directory.c  which page has the row:
+ *        |            am_last_covers()          am_last.c  the last entry in shared memory says so, mostly
  *        |
  *        |  after structure edits
  *        |      formulas_begin()          formulas.c  formulas that refer to moved cells: a batch again
