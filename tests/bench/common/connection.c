@@ -2,11 +2,12 @@
 #include "connection.h"
 
 #include "basics.h"
+#include "ws_client.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 
 void
 connection_init(Connection *connection, int number, size_t out_size, size_t in_size)
@@ -30,6 +31,7 @@ watch(Connection *connection, int operation)
 void
 connection_watch(Connection *connection, int poller, void *owner)
 {
+	(void) fcntl(connection->fd, F_SETFL, fcntl(connection->fd, F_GETFL) | O_NONBLOCK);
 	connection->poller = poller;
 	connection->owner = owner;
 	watch(connection, EPOLL_CTL_ADD);
@@ -47,8 +49,8 @@ connection_poll_for(Connection *connection, bool write)
 size_t
 connection_receive(Connection *connection)
 {
-	ssize_t got = recv(connection->fd, connection->in + connection->in_len, connection->in_size - connection->in_len,
-					   MSG_DONTWAIT);
+	ssize_t got =
+		ws_recv(connection->fd, connection->in + connection->in_len, connection->in_size - connection->in_len);
 
 	if (got == 0)
 		fail("user %d: the server closed the connection", connection->number);
@@ -71,8 +73,8 @@ connection_consume(Connection *connection, size_t len)
 void
 connection_send(Connection *connection)
 {
-	ssize_t sent = send(connection->fd, connection->out + connection->out_sent,
-						connection->out_len - connection->out_sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+	ssize_t sent =
+		ws_send(connection->fd, connection->out + connection->out_sent, connection->out_len - connection->out_sent);
 
 	if (sent < 0 && errno != EAGAIN)
 		fail("user %d: %s", connection->number, strerror(errno));

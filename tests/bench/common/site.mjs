@@ -131,10 +131,11 @@ export function killAtExit(child) {
 }
 
 /** A running generator, a program of the build or a file of JavaScript: its lines, and its input. */
-export function startGenerator(program, args) {
+export function startGenerator(program, args, env = {}) {
 	const words = program.endsWith('.mjs') ? [process.execPath, program] : [path.join(repository, 'build', 'bench', program)];
 	const child = spawn(words[0], [...words.slice(1), ...args.map(String)], {
 		stdio: ['pipe', 'pipe', 'inherit'],
+		env: { ...process.env, ...env },
 	});
 	const lines = readline.createInterface({ input: child.stdout })[Symbol.asyncIterator]();
 	const line = async () => {

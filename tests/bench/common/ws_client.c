@@ -6,9 +6,69 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <openssl/ssl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+
+#define TLS_MOST 1024 /* descriptors */
+
+static SSL *tls_of[TLS_MOST];
+
+static void
+tls_connect(int fd)
+{
+	static SSL_CTX *context;
+
+	if (context == NULL)
+		context = SSL_CTX_new(TLS_client_method());
+	if (fd >= TLS_MOST || context == NULL || (tls_of[fd] = SSL_new(context)) == NULL)
+		fail("no TLS for descriptor %d", fd);
+	SSL_set_mode(tls_of[fd], SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+	SSL_set_fd(tls_of[fd], fd);
+	if (SSL_connect(tls_of[fd]) != 1)
+		fail("the TLS handshake failed");
+}
+
+static ssize_t
+tls_result(SSL *ssl, int result)
+{
+	int error = SSL_get_error(ssl, result);
+
+	if (result > 0)
+		return result;
+	errno = error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE ? EAGAIN : EIO;
+	return error == SSL_ERROR_ZERO_RETURN ? 0 : -1;
+}
+
+ssize_t
+ws_recv(int fd, char *to, size_t size)
+{
+	SSL *ssl = fd < TLS_MOST ? tls_of[fd] : NULL;
+	ssize_t got = 0;
+
+	if (ssl == NULL)
+		return recv(fd, to, size, 0);
+	/* All that OpenSSL has read must be taken: the poller does not tell of it. */
+	do
+	{
+		ssize_t more = tls_result(ssl, SSL_read(ssl, to + got, (int) (size - (size_t) got)));
+
+		if (more <= 0)
+			return got > 0 ? got : more;
+		got += more;
+	} while (SSL_pending(ssl) > 0 && (size_t) got < size);
+	return got;
+}
+
+ssize_t
+ws_send(int fd, const char *from, size_t len)
+{
+	SSL *ssl = fd < TLS_MOST ? tls_of[fd] : NULL;
+
+	return ssl == NULL ? send(fd, from, len, MSG_NOSIGNAL) : tls_result(ssl, SSL_write(ssl, from, (int) len));
+}
 
 int
 ws_connect(int port)
@@ -20,6 +80,8 @@ ws_connect(int port)
 	if (fd < 0 || connect(fd, (struct sockaddr *) &address, sizeof(address)) != 0)
 		fail("cannot connect to port %d: %s", port, strerror(errno));
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	if (getenv("WS_TLS") != NULL)
+		tls_connect(fd);
 	return fd;
 }
 
@@ -44,11 +106,11 @@ ws_open(int port, const char *path, const char *protocol, char *rest, size_t siz
 	char text[16384] = "", *end;
 	size_t len = ws_write_upgrade(text, sizeof(text), port, path, protocol);
 
-	if (send(fd, text, len, MSG_NOSIGNAL) != (ssize_t) len)
+	if (ws_send(fd, text, len) != (ssize_t) len)
 		fail("cannot send the upgrade");
 	for (len = 0, text[0] = '\0'; !(end = strstr(text, "\r\n\r\n"));)
 	{
-		ssize_t got = recv(fd, text + len, sizeof(text) - 1 - len, 0);
+		ssize_t got = ws_recv(fd, text + len, sizeof(text) - 1 - len);
 
 		if (got <= 0)
 			fail("no answer to the upgrade; got: %s", text);

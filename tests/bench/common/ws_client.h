@@ -4,9 +4,13 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
-/* A connection to this port of loopback, without Nagle's delay. */
+/* A connection to this port of loopback, without Nagle's delay; by TLS if WS_TLS is in the environment. */
 extern int ws_connect(int port);
+/* As recv() and send(), for connections of either kind. */
+extern ssize_t ws_recv(int fd, char *to, size_t size);
+extern ssize_t ws_send(int fd, const char *from, size_t len);
 /* The request for a WebSocket; protocol is a subprotocol, or NULL. Returns its length. */
 extern size_t ws_write_upgrade(char *to, size_t size, int port, const char *path, const char *protocol);
 /* Connects, asks for a WebSocket, and waits for it. *rest_len bytes that came behind the answer's head go to rest. */

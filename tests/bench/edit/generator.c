@@ -319,7 +319,7 @@ user_join(User *user, int index, int port, const char *sheet, const char *token)
 	while ((header = ws_measure_frame((unsigned char *) user->link.in, user->link.in_len, &payload)) == 0 ||
 		   user->link.in_len < header + payload)
 	{
-		ssize_t got = recv(user->link.fd, user->link.in + user->link.in_len, READ_BUFFER - user->link.in_len, 0);
+		ssize_t got = ws_recv(user->link.fd, user->link.in + user->link.in_len, READ_BUFFER - user->link.in_len);
 
 		if (got <= 0)
 			fail("user %d: the gateway closed the connection before onConn", index);

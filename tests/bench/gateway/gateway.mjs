@@ -1,7 +1,7 @@
 /*
  * gateway.mjs - the benchmark `gateway`: what one gateway process carries, in phases that can be run alone.
  *
- * PHASES="flood v2 latency sheets idle viewers http peers", SECONDS=8 of each load, and a setting or two of each phase (see
+ * PHASES="flood v2 latency sheets idle viewers http tls peers", SECONDS=8 of each load, and a setting or two of each phase (see
  * phases/). Every phase prints its figures, and gives keys for the last line, which is JSON. Whoever loses or reorders an
  * edit fails the run, whatever the figures are.
  *
@@ -21,10 +21,11 @@ import { idle } from './phases/idle.mjs';
 import { latency } from './phases/latency.mjs';
 import { peers } from './phases/peers.mjs';
 import { sheets } from './phases/sheets.mjs';
+import { tls } from './phases/tls.mjs';
 import { v2 } from './phases/v2.mjs';
 import { viewers } from './phases/viewers.mjs';
 
-const phases = { flood, v2, latency, sheets, idle, viewers, http, peers };
+const phases = { flood, v2, latency, sheets, idle, viewers, http, tls, peers };
 const accounts = 10;
 
 /** What phases share: the place, accounts, a directory, the faults found so far, and the table. */

@@ -1,6 +1,9 @@
 /* common.mjs - what the phases do alike: a run of the generator of `edit`, a run of the crowd, the disk's fsync. */
 import { execFileSync } from 'node:child_process';
-import { newSheet } from '../../../lib/client.mjs';
+import fs from 'node:fs';
+import path from 'node:path';
+import { newSheet, request } from '../../../lib/client.mjs';
+import { Service, isAlive, makeDirectory, waitUntil, writePrivateFile } from '../../../lib/processes.mjs';
 import { cpuOfAll, startGenerator } from '../../common/site.mjs';
 import { compareWithModel } from '../../edit/check.mjs';
 
@@ -14,6 +17,30 @@ function cpuPerEdit(before, after, edits) {
 	return Object.fromEntries(Object.entries(spent).map(([name, seconds]) => [name, Math.round((seconds / edits) * 1e9)]));
 }
 
+/** Ends the gateway and starts it again at its port: a fresh one. tls: it speaks TLS alone. */
+export async function restartGateway({ site, directory }, { tls = false } = {}) {
+	const [program, ...former] = fs.readFileSync(`/proc/${site.gatewayPid}/cmdline`, 'utf8').split('\0').slice(0, -1);
+	const flags = former.filter((flag) => !flag.startsWith('--tls-'));
+	const home = makeDirectory(path.join(path.dirname(directory), 'bench-restarted-'));
+	const [certificate, key] = ['tls.crt', 'tls.key'].map((name) => path.join(home, name));
+	if (tls) {
+		const made = path.join(directory, 'tls.key');
+		const words = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj', '/CN=gateway'];
+		execFileSync('openssl', [...words, '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', made, '-out', certificate], { stdio: 'ignore' });
+		writePrivateFile(key, fs.readFileSync(made, 'utf8'));
+		flags.push(`--tls-certificate=${certificate}`, `--tls-key=${key}`);
+	}
+	process.kill(site.gatewayPid, 'SIGTERM');
+	await waitUntil(() => !isAlive(site.gatewayPid), 'the gateway to end', 60000);
+	const service = Service.spawn('gateway', program, flags, { log: path.join(home, 'log') });
+	const { port } = site.gateway;
+	site.gateway = tls
+		? { port, host: `127.0.0.1:${port}`, url: `https://127.0.0.1:${port}`, tls: { ca: fs.readFileSync(certificate, 'utf8') } }
+		: { port, host: `127.0.0.1:${port}`, url: `http://127.0.0.1:${port}` };
+	site.gatewayPid = service.pid;
+	await service.waitReady(async () => (await request(site.gateway, 'GET', '/readyz')).status === 200);
+}
+
 /** Ten users write to one new sheet; rate is edits a second and user, 0 as fast as TCP takes them. program: who they are. */
 export async function writeOneSheet(bench, { seconds, rate, program = 'edit_generator' }) {
 	const { site, users } = bench;
@@ -23,7 +50,7 @@ export async function writeOneSheet(bench, { seconds, rate, program = 'edit_gene
 		users.map(({ token }) => token),
 	);
 	const cells = bench.file('cells');
-	const generator = startGenerator(program, [site.gateway.port, fid, tokens, seconds, rate, cells]);
+	const generator = startGenerator(program, [site.gateway.port, fid, tokens, seconds, rate, cells], site.gateway.tls && { WS_TLS: '1' });
 	if ((await generator.line()) !== 'ready') throw new Error('the load generator is not ready');
 	const before = cpuOfAll(site, generator.child.pid);
 	generator.go();

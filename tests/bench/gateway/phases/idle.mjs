@@ -1,9 +1,11 @@
-/* idle - IDLE=10000 WebSockets that do nothing, in 100 sheets: the gateway's memory for each. */
+/* idle - IDLE=10000 WebSockets that do nothing, in 100 sheets: the memory of a fresh gateway for each. After a flood it
+ * would use what that has left. */
 import { memoryKilobytes, setting } from '../../common/site.mjs';
-import { crowd, newSheets } from './common.mjs';
+import { crowd, newSheets, restartGateway } from './common.mjs';
 
 export async function idle(bench) {
 	const count = setting('IDLE', 10000, 100, 11000);
+	await restartGateway(bench);
 	const fids = await newSheets(bench, 100);
 	const members = [];
 	for (let i = 0; i < count; i++)
