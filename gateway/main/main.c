@@ -25,7 +25,8 @@
 #include "ws/room/room.h"
 #include "http/routes/routes.h"
 #include "http/server/listen.h"
-#include "http/server/tls.h"
+#include "transport/certificate.h"
+#include "transport/transport.h"
 #include "ws/session/session.h"
 #include "ws/wire/socket.h"
 #include "ws/cache/snapshot.h"
@@ -249,6 +250,11 @@ main_start_services(void)
 	gateway.origin &= INT64_MAX;
 	if (!database_open())
 		return false;
+	if (!transport_start(&gateway.loop, gateway.config.max_connections, certificate_is_loaded()))
+	{
+		main_say("libwebsockets cannot be started: is the package libwebsockets-evlib-uv installed?");
+		return false;
+	}
 	if (!listen_start(&router_handler))
 		return false;
 	gateway.coord = coord_open(&gateway.loop, &coordination, &events);
@@ -266,7 +272,7 @@ main_stop_services(void)
 						  (uv_handle_t *) &signals[0],	(uv_handle_t *) &signals[1],   (uv_handle_t *) &signals[2]};
 
 	listen_stop();
-	socket_close_all();
+	transport_stop();
 	reach_close();
 	database_close();
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
@@ -276,7 +282,7 @@ main_stop_services(void)
 	}
 	for (int i = 0; i < 100 && uv_run(&gateway.loop, UV_RUN_NOWAIT) != 0; i++)
 		;
-	tls_stop();
+	certificate_free();
 }
 
 int
@@ -296,7 +302,7 @@ main(int argc, char **argv)
 			return 2;
 	}
 	log_setup(gateway.config.log_level, gateway.config.log_format);
-	if (!reload_keys(main_say) || !reload_admin_token(main_say) || !tls_start())
+	if (!reload_keys(main_say) || !reload_admin_token(main_say) || !reload_certificate(main_say))
 		return 2;
 	password_set_memory(__builtin_ctz((unsigned) gateway.config.password_memory));
 	main_raise_limits();

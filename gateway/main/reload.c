@@ -10,7 +10,7 @@
 #include "support/log.h"
 #include "ws/room/room.h"
 #include "ws/session/session.h"
-#include "http/server/tls.h"
+#include "transport/certificate.h"
 
 #include <ctype.h>
 #include <fcntl.h>
@@ -122,6 +122,19 @@ reload_admin_token(ConfigSayFn say)
 	return good;
 }
 
+bool
+reload_certificate(ConfigSayFn say)
+{
+	const char *certificate = gateway.config.tls_certificate, *key = gateway.config.tls_key;
+	char reason[256], line[1024];
+
+	if (certificate[0] == '\0' || certificate_load(certificate, key, reason, sizeof(reason)))
+		return true;
+	snprintf(line, sizeof(line), "%s (certificate \"%.300s\", key \"%.300s\")", reason, certificate, key);
+	say(line);
+	return false;
+}
+
 static void
 reload_log(const char *line)
 {
@@ -136,7 +149,7 @@ reload_all(int argc, char **argv)
 	if (good)
 	{
 		log_setup(gateway.config.log_level, gateway.config.log_format);
-		good = reload_keys(reload_log) && tls_reload(reload_log);
+		good = reload_keys(reload_log) && reload_certificate(reload_log);
 		good = reload_admin_token(reload_log) && good;
 	}
 	if (good)

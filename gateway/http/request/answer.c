@@ -4,8 +4,8 @@
 #include "core/gateway.h"
 #include "core/metrics.h"
 #include "http/request/request.h"
-#include "http/server/tls.h"
 #include "support/log.h"
+#include "transport/certificate.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -308,7 +308,7 @@ answer_put_head(const Request *request, Buf *to)
 		buf_puts(to, request->type);
 	}
 	buf_puts(to, "\r\nX-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n");
-	if (tls_is_on() && gateway.config.hsts_seconds > 0)
+	if (certificate_is_loaded() && gateway.config.hsts_seconds > 0)
 		buf_printf(to, "Strict-Transport-Security: max-age=%d\r\n", gateway.config.hsts_seconds);
 	if (request->no_store || request->method == METHOD_POST)
 		buf_puts(to, "Cache-Control: no-store\r\n");

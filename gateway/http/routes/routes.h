@@ -105,7 +105,7 @@ extern void route_sheet_ws(Request *request);
 extern void route_ticket(Request *request);
 /* Is it a request to become a WebSocket? True: it was answered, or will be, if not by upgrade_finish(). */
 extern bool upgrade_begin(Request *request);
-extern void upgrade_finish(Request *request, Transport transport, Place *place, char *read, size_t len);
+extern void upgrade_finish(Request *request, Transport *transport, Place *place, char *read, size_t len);
 
 /* ---- what several routes share ---- */
 /* Queries name, owner, trashed, role, created_at and updated_at of the sheet (sheet.info). */

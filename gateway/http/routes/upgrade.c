@@ -23,7 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/socket.h>
 
 #define UPGRADE_V1		"sheet.v1"
 #define UPGRADE_V2		"sheet.v2"
@@ -308,11 +307,10 @@ upgrade_open_session(const Request *request, Socket *socket)
 }
 
 void
-upgrade_finish(Request *request, Transport transport, Place *place, char *read, size_t len)
+upgrade_finish(Request *request, Transport *transport, Place *place, char *read, size_t len)
 {
 	static const SocketOwner socket_owner = {upgrade_on_signed_in, upgrade_on_gone};
 	static const PlaceOwner place_owner = {NULL, upgrade_end};
-	static const int editor_buffer = UPGRADE_EDITOR_BUFFER;
 	const char *protocol = upgrade_protocol(request);
 	Buf answer = {NULL, 0, 0};
 	Socket *socket;
@@ -330,7 +328,7 @@ upgrade_finish(Request *request, Transport transport, Place *place, char *read, 
 	else
 	{
 		place_set_owner(place, &place_owner, socket);
-		(void) setsockopt(transport.fd, SOL_SOCKET, SO_RCVBUF, &editor_buffer, sizeof(editor_buffer));
+		transport_limit_received(transport, UPGRADE_EDITOR_BUFFER);
 		socket_put(socket, answer.data, answer.len);
 		if (!buf_failed(&answer))
 			session = upgrade_open_session(request, socket);

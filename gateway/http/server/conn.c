@@ -5,7 +5,10 @@
  *
  * States: HANDSHAKE (TLS) -> HEAD -> BODY -> ANSWER -> HEAD ..., and LINGER at the end: our side is closed, and input
  * is discarded for a moment, because closing a socket with unread bytes resets the connection and discards the answer.
- * DEAD connections are freed at the end of their own poll callback, and so are those that become a WebSocket (UPGRADE).
+ * DEAD connections end, and those that become a WebSocket (UPGRADE) are handed over, at the end of their next event.
+ *
+ * The socket is read while a head or a body is due. Between a request and its answer it is paused: the client may have
+ * ended its side (RFC 9112 9.6), which would end the connection.
  *
  * Slow clients: a head must arrive within head-seconds; bodies and answers must move min-rate-bytes a second on average
  * over stall-seconds.
@@ -15,18 +18,13 @@
 #include "core/gateway.h"
 #include "core/metrics.h"
 #include "http/server/head.h"
-#include "http/server/tls.h"
 #include "support/log.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 #include <uv.h>
 
-#define CONN_STEPS		 16	   /* reads and writes in one iteration of the loop ... */
+#define CONN_STEPS		 16	   /* requests and writes in one iteration of the loop ... */
 #define CONN_WRITE_BYTES 65536 /* ... and bytes written */
 #define CONN_LINGER_MS	 2000  /* for a client that still sends to find the answer */
 
@@ -43,16 +41,13 @@ typedef enum ConnState
 
 struct Conn
 {
-	uv_poll_t poll; /* must be first: conn_forget() */
 	Conn *next, *previous;
-	Transport transport;
+	Transport *transport;
 	Place *place;
 	ConnState state;
-	int events;		  /* that poll waits for */
 	bool admin;		  /* accepted at admin-address */
 	bool woken;		  /* to be called again without an event of the socket */
-	bool in_callback; /* conn_on_poll() is running: it watches the socket when it ends */
-	bool drained;	  /* the socket was read to its end: further bytes raise an event */
+	bool in_callback; /* conn_run() is running */
 	bool paused;	  /* the body is not read for now */
 	bool served;	  /* a request was answered */
 	bool has_answer;  /* conn_answer() was called for this request */
@@ -74,9 +69,10 @@ struct Conn
 const ConnHandler *conn_handler;
 
 static Conn *conns;
-static char conn_bytes[65536]; /* that were read from a socket */
 
-static void conn_on_poll(uv_poll_t *poll, int status, int events);
+static bool conn_received(void *user, char *bytes, size_t len);
+static bool conn_run(void *user);
+static void conn_gone(void *user);
 
 /* ---- life ---- */
 
@@ -94,23 +90,23 @@ void
 conn_open(int fd, Place *place, ConnDoor door)
 {
 	static const PlaceOwner owner = {conn_use, conn_abort};
-	Conn *conn = calloc(1, sizeof(Conn));
-	int on = 1;
+	static const TransportEvents events = {conn_received, conn_run, conn_gone};
+	Transport *transport = transport_open(fd, door.tls);
+	Conn *conn = transport != NULL ? calloc(1, sizeof(Conn)) : NULL;
 
-	if (conn != NULL)
-		conn->transport = (Transport){.fd = fd, .ssl = door.tls ? tls_new(fd) : NULL};
-	if (conn == NULL || (door.tls && conn->transport.ssl == NULL) || uv_poll_init(&gateway.loop, &conn->poll, fd) != 0)
+	if (transport == NULL)
 	{
-		log_event(LOG_WARN, "could not take a connection", LOG_STR("reason", "out of memory, or polling failed"));
 		place_give_up(place);
-		if (conn != NULL)
-			tls_free(&conn->transport);
-		close(fd);
-		free(conn);
 		return;
 	}
-	(void) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	(void) setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	transport_set_user(transport, &events, conn);
+	if (conn == NULL)
+	{
+		place_give_up(place);
+		transport_abort(transport);
+		return;
+	}
+	conn->transport = transport;
 	conn->place = place;
 	place_set_owner(place, &owner, conn);
 	conn->admin = door.admin;
@@ -120,11 +116,9 @@ conn_open(int fd, Place *place, ConnDoor door)
 	if (conns != NULL)
 		conns->previous = conn;
 	conns = conn;
-	conn->events = UV_READABLE;
-	uv_poll_start(&conn->poll, conn->events, conn_on_poll);
 }
 
-/* Stops watching the socket and frees the connection. The socket and the place stay the caller's. */
+/* Frees the connection. The transport and the place stay the caller's. */
 static void
 conn_forget(Conn *conn)
 {
@@ -138,17 +132,18 @@ conn_forget(Conn *conn)
 		conns = conn->next;
 	buf_free(&conn->in);
 	buf_free(&conn->out);
-	uv_close((uv_handle_t *) &conn->poll, (uv_close_cb) free);
+	free(conn);
 }
 
 static void
-conn_close(Conn *conn)
+conn_gone(void *user)
 {
-	Transport transport = conn->transport;
+	Conn *conn = user;
 
+	if (conn == NULL)
+		return; /* there was no memory for it */
 	place_give_up(conn->place);
 	conn_forget(conn);
-	transport_close(&transport); /* after uv_close(), which stops watching the descriptor */
 }
 
 static void
@@ -167,25 +162,12 @@ conn_place(const Conn *conn)
 	return conn->place;
 }
 
-static void
-conn_watch(Conn *conn, int events)
-{
-	if (events == conn->events)
-		return;
-	conn->events = events;
-	if (events == 0)
-		uv_poll_stop(&conn->poll);
-	else
-		uv_poll_start(&conn->poll, events, conn_on_poll);
-}
-
-/* Nearly every socket takes bytes, so waiting for that calls conn_on_poll() in the next iteration. */
 void
 conn_wake(Conn *conn)
 {
 	conn->woken = true;
 	if (!conn->in_callback)
-		conn_watch(conn, conn->events | UV_WRITABLE);
+		transport_wake(conn->transport);
 }
 
 void
@@ -218,7 +200,6 @@ conn_abort(void *arg)
 	Conn *conn = arg;
 
 	conn->state = CONN_DEAD;
-	(void) shutdown(conn->transport.fd, SHUT_RDWR); /* raises an event even if the socket is full */
 	conn_wake(conn);
 }
 
@@ -344,48 +325,21 @@ conn_may_read(const Conn *conn)
 	return conn->state == CONN_HANDSHAKE || conn->state == CONN_LINGER;
 }
 
-static void
-conn_shake_hands(Conn *conn)
-{
-	int result;
-
-	if (tls_is_plain(&conn->transport))
-	{
-		tls_free(&conn->transport);
-		conn_refuse(conn, 400, "this address speaks HTTPS");
-		return;
-	}
-	result = transport_handshake(&conn->transport);
-	if (result == 1)
-		conn_enter(conn, CONN_HEAD);
-	else if (result == TRANSPORT_BROKEN)
-		conn->state = CONN_DEAD;
-}
-
 static bool
-conn_read(Conn *conn)
+conn_received(void *user, char *bytes, size_t len)
 {
-	ssize_t got;
+	Conn *conn = user;
 
-	if (!conn_may_read(conn) || conn->drained)
-		return false;
-	if (conn->state == CONN_HANDSHAKE)
-	{
-		conn_shake_hands(conn);
-		return conn->state != CONN_HANDSHAKE;
-	}
-	got = transport_read(&conn->transport, conn_bytes, sizeof(conn_bytes));
-	if (got <= 0 && got != TRANSPORT_AGAIN)
-		conn->state = CONN_DEAD; /* complete requests were answered before */
-	if (got <= 0)
-		return got != TRANSPORT_AGAIN;
-	conn->read += got;
-	conn->drained = conn->transport.ssl == NULL && (size_t) got < sizeof(conn_bytes);
-	if (conn->state != CONN_LINGER)
-		buf_put(&conn->in, conn_bytes, (size_t) got);
+	conn->read += (int64_t) len;
+	if (conn->state == CONN_HANDSHAKE && !transport_is_tls(conn->transport))
+		conn_refuse(conn, 400, "this address speaks HTTPS");
+	else if (conn->state == CONN_HANDSHAKE)
+		conn_enter(conn, CONN_HEAD);
+	if (conn->state != CONN_LINGER && !conn->close)
+		buf_put(&conn->in, bytes, len);
 	if (buf_failed(&conn->in))
 		conn_refuse(conn, 503, "out of memory");
-	return true;
+	return conn_run(conn);
 }
 
 /* ---- writing ---- */
@@ -401,7 +355,7 @@ conn_request_done(Conn *conn)
 	conn_enter(conn, conn->close ? CONN_LINGER : CONN_HEAD);
 	if (conn->close)
 	{
-		transport_end(&conn->transport);
+		transport_end(conn->transport);
 		buf_free(&conn->in);
 	}
 	buf_free(&conn->out);
@@ -418,8 +372,8 @@ static ssize_t
 conn_send(Conn *conn)
 {
 	struct iovec parts[2] = {{conn->out.data + conn->out_written, conn->out.len - conn->out_written}, conn->rest};
-	ssize_t sent = conn->rest.iov_len == 0 ? transport_write(&conn->transport, parts[0].iov_base, parts[0].iov_len)
-										   : transport_write_parts(&conn->transport, parts, 2);
+	ssize_t sent = conn->rest.iov_len == 0 ? transport_write(conn->transport, parts[0].iov_base, parts[0].iov_len)
+										   : transport_write_parts(conn->transport, parts, 2);
 	size_t first = sent > 0 && (size_t) sent < parts[0].iov_len ? (size_t) sent : parts[0].iov_len;
 
 	if (sent < 0)
@@ -443,7 +397,8 @@ conn_write(Conn *conn)
 
 	/* TLS makes a record of each write: so the head and the beginning of the body are one. */
 	if (!conn_has_output(conn) && conn->has_answer && !conn->filled)
-		conn->filled = conn_handler->fill(conn->request, &conn->out, conn->transport.ssl == NULL ? &conn->rest : NULL);
+		conn->filled =
+			conn_handler->fill(conn->request, &conn->out, transport_is_tls(conn->transport) ? NULL : &conn->rest);
 	if (!conn_has_output(conn) && !buf_failed(&conn->out))
 		return false;
 	sent = buf_failed(&conn->out) ? TRANSPORT_BROKEN : conn_send(conn);
@@ -461,16 +416,13 @@ conn_write(Conn *conn)
 static void
 conn_update(Conn *conn)
 {
-	int events = 0;
-
-	/* In ANSWER the socket is still watched until more arrives: changing the events costs more than a request. */
-	if (conn_may_read(conn) || conn->transport.wants_read || (conn->state == CONN_ANSWER && conn->drained))
-		events |= UV_READABLE;
-	if (conn_has_output(conn) || conn->woken || conn->transport.wants_write)
-		events |= UV_WRITABLE;
+	transport_pause(conn->transport, !conn_may_read(conn));
+	if (conn->woken)
+		transport_wake(conn->transport);
+	else if (conn_has_output(conn))
+		transport_want_write(conn->transport);
 	if (conn->state == CONN_HEAD && conn->in.len == 0)
 		buf_free(&conn->in); /* an idle connection holds no memory */
-	conn_watch(conn, events);
 }
 
 /* Gives transport and place to the handler, and frees the connection. */
@@ -478,7 +430,7 @@ static void
 conn_hand_over(Conn *conn)
 {
 	struct Request *request = conn->request;
-	Transport transport = conn->transport;
+	Transport *transport = conn->transport;
 	Place *place = conn->place;
 	Buf in = buf_take(&conn->in);
 
@@ -489,17 +441,15 @@ conn_hand_over(Conn *conn)
 	buf_free(&in);
 }
 
-static void
-conn_on_poll(uv_poll_t *poll, int status, int events)
+/* Goes on as far as it can. Returns false when the connection shall end. */
+static bool
+conn_run(void *user)
 {
-	Conn *conn = (Conn *) poll;
+	Conn *conn = user;
 	bool progress = true;
 	int64_t written = conn->written;
 
-	if (status < 0)
-		conn->state = CONN_DEAD;
 	conn->in_callback = true;
-	conn->drained = false;
 	for (int step = 0; progress && conn->state < CONN_UPGRADE; step++)
 	{
 		conn->woken = step == CONN_STEPS || conn->written - written >= CONN_WRITE_BYTES;
@@ -510,16 +460,15 @@ conn_on_poll(uv_poll_t *poll, int status, int events)
 			progress |= conn_read_head(conn);
 		else if (conn->state == CONN_BODY)
 			progress |= conn_read_body(conn);
-		if (!progress)
-			progress = conn_read(conn);
 	}
 	conn->in_callback = false;
 	if (conn->state == CONN_UPGRADE)
 		conn_hand_over(conn);
-	else if (conn->state == CONN_DEAD)
-		conn_close(conn);
-	else
+	else if (conn->state != CONN_DEAD)
 		conn_update(conn);
+	else
+		return false;
+	return true;
 }
 
 /* ---- time ---- */
@@ -528,7 +477,7 @@ conn_on_poll(uv_poll_t *poll, int status, int events)
 static int64_t
 conn_delivered(const Conn *conn)
 {
-	return conn->written - transport_queued(&conn->transport);
+	return conn->written - transport_queued(conn->transport);
 }
 
 /* Fewer bytes than required have moved in the interval that began at `since`. Starts the next interval otherwise. */
@@ -561,9 +510,14 @@ conn_tick(Conn *conn)
 {
 	uint64_t waited = uv_now(&gateway.loop) - conn->since;
 	bool due = waited >= (uint64_t) gateway.config.head_seconds * 1000;
-	bool idle =
-		conn->state == CONN_HANDSHAKE ? tls_is_silent(&conn->transport) : conn->state == CONN_HEAD && conn->seen == 0;
+	TransportPhase phase = conn->state == CONN_HANDSHAKE ? transport_phase(conn->transport) : TRANSPORT_OPEN;
+	bool idle = phase == TRANSPORT_SILENT || (conn->state == CONN_HEAD && conn->seen == 0);
 
+	if (conn->state == CONN_HANDSHAKE && phase == TRANSPORT_OPEN)
+	{
+		conn_enter(conn, CONN_HEAD);
+		return;
+	}
 	if (idle && conn->served)
 		due = waited >= (uint64_t) gateway.config.keepalive_seconds * 1000;
 	if ((idle && due) || (conn->state == CONN_LINGER && waited >= CONN_LINGER_MS))
@@ -590,11 +544,4 @@ conn_tick_all(void)
 {
 	for (Conn *conn = conns; conn != NULL; conn = conn->next)
 		conn_tick(conn);
-}
-
-void
-conn_close_all(void)
-{
-	while (conns != NULL)
-		conn_close(conns);
 }

@@ -9,7 +9,7 @@
 #include "http/server/chunked.h"
 #include "http/server/peers.h"
 #include "support/buf.h"
-#include "support/transport.h"
+#include "transport/transport.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,7 +40,7 @@ typedef struct ConnHandler
 	 * appended. */
 	bool (*fill)(struct Request *request, Buf *to, struct iovec *rest);
 	/* Takes over transport and place of a connection that ends here. read: bytes that followed the head. */
-	void (*upgrade)(struct Request *request, Transport transport, Place *place, char *read, size_t len);
+	void (*upgrade)(struct Request *request, Transport *transport, Place *place, char *read, size_t len);
 	/* The answer is sent, or the connection has ended. */
 	void (*gone)(struct Request *request);
 } ConnHandler;
@@ -59,7 +59,6 @@ typedef struct ConnDoor
 extern void conn_open(int fd, Place *place, ConnDoor door);
 /* Ends connections that take too long. Called four times a second. */
 extern void conn_tick_all(void);
-extern void conn_close_all(void);
 
 /* ---- for requests: all of these take effect in a later iteration of the loop ---- */
 extern Place *conn_place(const Conn *conn);

@@ -1,4 +1,4 @@
-/* listen.h - the listening sockets; see listen.c. */
+/* listen.h - who is accepted; see listen.c. */
 #ifndef LISTEN_H
 #define LISTEN_H
 
@@ -9,7 +9,7 @@
 /* Listens. handler: of all connections. False: a message was printed, and gateway.invalid is set if settings are wrong.
  */
 extern bool listen_start(const ConnHandler *handler);
-/* Closes the sockets and all connections. Their handles close in the next iterations of the loop. */
+/* Accepts nobody from now on. */
 extern void listen_stop(void);
 
 #endif

@@ -1,9 +1,8 @@
 /*
  * socket.c - one WebSocket: its bytes, plain or TLS, its frames and its pings.
  *
- * The user decides what is sent and when the WebSocket ends. Only socket_close() frees a Socket: at
- * the end of a poll callback, or of the tick of each second. A callback may use the socket until it
- * returns.
+ * The user decides what is sent and when the WebSocket ends. A Socket is freed when its transport is gone, which is
+ * never within a call of the user.
  *
  * TLS: SSL_write() must be called again with the bytes that it has begun to encipher. They are copied
  * to `rest`, one record at most, and count as taken.
@@ -13,21 +12,17 @@
 #include "core/gateway.h"
 #include "support/buf.h"
 
-#include <linux/sockios.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
+#include <uv.h>
 
-#define SOCKET_READ_BYTES  65536
-#define SOCKET_READS	   4	 /* per poll callback, so that no connection starves the others */
 #define SOCKET_TLS_RECORD  16384 /* bytes */
 #define SOCKET_END_SECONDS 2	 /* so that the peer reads our close frame before a reset */
 
 struct Socket
 {
-	uv_poll_t poll; /* must be first: socket_freed() */
 	Socket *next, *previous;
-	Transport transport;
+	Transport *transport;
 	FrameReader reader;
 	const SocketEvents *events;
 	void *user;
@@ -39,7 +34,6 @@ struct Socket
 	uint64_t heard;	  /* ms: the last sign of life */
 	uint64_t pinged;  /* ms */
 	uint64_t end;	  /* ms: when the connection ends; 0: not set */
-	int polled;		  /* events that poll waits for */
 	bool paused;	  /* not read */
 	bool wants_write;
 	bool deaf;	 /* input is discarded */
@@ -49,9 +43,10 @@ struct Socket
 };
 
 static Socket *sockets;
-static char socket_bytes[SOCKET_READ_BYTES];
 
-static void socket_on_poll(uv_poll_t *poll, int status, int events);
+static bool socket_received(void *user, char *bytes, size_t len);
+static bool socket_ready(void *user);
+static void socket_gone(void *user);
 
 static uint64_t
 socket_now(void)
@@ -62,14 +57,15 @@ socket_now(void)
 /* ---- life ---- */
 
 Socket *
-socket_open(Transport transport, const SocketOwner *owner, void *arg)
+socket_open(Transport *transport, const SocketOwner *owner, void *arg)
 {
+	static const TransportEvents events = {socket_received, socket_ready, socket_gone};
 	Socket *socket = calloc(1, sizeof(Socket));
 
-	if (socket == NULL || uv_poll_init(&gateway.loop, &socket->poll, transport.fd) != 0)
+	transport_set_user(transport, &events, socket);
+	if (socket == NULL)
 	{
-		transport_close(&transport);
-		free(socket);
+		transport_abort(transport);
 		return NULL;
 	}
 	socket->transport = transport;
@@ -80,23 +76,17 @@ socket_open(Transport transport, const SocketOwner *owner, void *arg)
 	if (sockets != NULL)
 		sockets->previous = socket;
 	sockets = socket;
-	/* TLS may have read bytes already, for which poll reports nothing. UV_WRITABLE is reported at once. */
-	socket->polled = UV_READABLE | (transport.ssl != NULL ? UV_WRITABLE : 0);
-	uv_poll_start(&socket->poll, socket->polled, socket_on_poll);
+	transport_pause(transport, false);
 	return socket;
 }
 
 static void
-socket_freed(uv_handle_t *handle)
+socket_gone(void *user)
 {
-	free((Socket *) handle);
-}
+	Socket *socket = user;
 
-static void
-socket_close(Socket *socket)
-{
-	Transport transport = socket->transport;
-
+	if (socket == NULL)
+		return; /* there was no memory for it */
 	if (socket->next != NULL)
 		socket->next->previous = socket->previous;
 	if (socket->previous != NULL)
@@ -107,42 +97,24 @@ socket_close(Socket *socket)
 		socket->events->gone(socket->user);
 	socket->owner->gone(socket->arg);
 	buf_free(&socket->rest);
-	uv_close((uv_handle_t *) &socket->poll, socket_freed);
-	transport_close(&transport); /* the poll handle has released the descriptor */
+	free(socket);
 }
 
-void
-socket_close_all(void)
-{
-	while (sockets != NULL)
-		socket_close(sockets);
-}
-
+/* The end of the peer's side would end the connection. A peer that has sent its close frame may wait for ours. */
 static void
-socket_watch(Socket *socket)
+socket_update_pause(Socket *socket)
 {
-	int events = 0;
-
-	if ((!socket->paused && !socket->transport.ended) || socket->transport.wants_read)
-		events |= UV_READABLE;
-	/* poll reports nothing for bytes that TLS has read already. */
-	if (socket->wants_write || socket->broken ||
-		(!socket->paused && (socket->transport.wants_write || transport_has_more(&socket->transport))))
-		events |= UV_WRITABLE;
-	if (events == socket->polled)
-		return;
-	socket->polled = events;
-	if (events == 0)
-		uv_poll_stop(&socket->poll);
-	else
-		uv_poll_start(&socket->poll, events, socket_on_poll);
+	transport_pause(socket->transport, socket->paused || (socket->deaf && !socket->done));
 }
 
 void
 socket_want_write(Socket *socket)
 {
 	socket->wants_write = true;
-	socket_watch(socket);
+	if (socket->full && !socket->broken)
+		transport_want_write(socket->transport);
+	else
+		transport_wake(socket->transport);
 }
 
 void
@@ -169,7 +141,7 @@ void
 socket_pause(Socket *socket, bool pause)
 {
 	socket->paused = pause;
-	socket_watch(socket);
+	socket_update_pause(socket);
 }
 
 void
@@ -185,7 +157,8 @@ socket_finish(Socket *socket)
 		return;
 	socket->deaf = socket->done = true;
 	socket_end_after(socket, SOCKET_END_SECONDS);
-	transport_end(&socket->transport);
+	transport_end(socket->transport);
+	socket_update_pause(socket);
 }
 
 /* ---- reading ---- */
@@ -217,25 +190,19 @@ socket_take(Socket *socket, char *bytes, size_t len)
 		bytes += used;
 		len -= used;
 	}
+	socket_update_pause(socket);
 }
 
-/* Returns false when the connection has ended. */
 static bool
-socket_read(Socket *socket)
+socket_received(void *user, char *bytes, size_t len)
 {
-	for (int reads = 0; reads < SOCKET_READS && !socket->paused && !socket->transport.ended; reads++)
-	{
-		ssize_t got = transport_read(&socket->transport, socket_bytes, sizeof(socket_bytes));
+	Socket *socket = user;
 
-		/* A peer that has ended its side may still wait for our close frame. */
-		if (got <= 0)
-			return got == TRANSPORT_AGAIN || (got == TRANSPORT_END && socket->deaf && !socket->done);
-		socket->heard = socket_now();
-		socket_take(socket, socket_bytes, (size_t) got);
-		if (!transport_has_more(&socket->transport))
-			break; /* poll reports more */
-	}
-	return true;
+	if (socket->broken)
+		return false;
+	socket->heard = socket_now();
+	socket_take(socket, bytes, len);
+	return !socket->broken;
 }
 
 /* ---- writing ---- */
@@ -246,7 +213,7 @@ socket_flush(Socket *socket)
 {
 	while (socket->rest_sent < socket->rest.len)
 	{
-		ssize_t sent = transport_write(&socket->transport, socket->rest.data + socket->rest_sent,
+		ssize_t sent = transport_write(socket->transport, socket->rest.data + socket->rest_sent,
 									   socket->rest.len - socket->rest_sent);
 
 		if (sent < 0)
@@ -271,7 +238,7 @@ socket_write_tls(Socket *socket, const char *bytes, size_t len)
 	while (taken < len)
 	{
 		size_t part = len - taken < SOCKET_TLS_RECORD ? len - taken : SOCKET_TLS_RECORD;
-		ssize_t sent = transport_write(&socket->transport, bytes + taken, part);
+		ssize_t sent = transport_write(socket->transport, bytes + taken, part);
 
 		if (sent == TRANSPORT_AGAIN)
 		{
@@ -296,11 +263,11 @@ socket_write(Socket *socket, const void *bytes, size_t len)
 		return 0;
 	if (socket->broken)
 		return -1;
-	if (socket->transport.ssl != NULL)
+	if (transport_is_tls(socket->transport))
 		sent = socket_write_tls(socket, bytes, len);
 	else
 	{
-		sent = transport_write(&socket->transport, bytes, len);
+		sent = transport_write(socket->transport, bytes, len);
 		if (sent == TRANSPORT_AGAIN)
 			sent = 0;
 		socket->full |= sent >= 0 && (size_t) sent < len;
@@ -331,46 +298,30 @@ socket_has_rest(const Socket *socket)
 uint64_t
 socket_delivered(const Socket *socket)
 {
-	int queued = 0;
+	int queued = transport_queued(socket->transport);
 
-	if (ioctl(socket->transport.fd, SIOCOUTQ, &queued) != 0 || queued < 0)
-		queued = 0;
 	return (uint64_t) queued < socket->sent ? socket->sent - (uint64_t) queued : 0;
 }
 
-/* Returns false when the connection has ended. */
 static bool
-socket_on_writable(Socket *socket)
+socket_ready(void *user)
 {
+	Socket *socket = user;
+
+	if (socket->broken || !socket->wants_write)
+		return !socket->broken;
 	if (socket->full || socket->paused)
 		socket->heard = socket_now(); /* the peer's system has taken bytes */
 	socket->full = false;
 	socket->wants_write = false;
-	if (!socket->broken && !socket_flush(socket) && !socket->broken)
-	{
-		socket->wants_write = true;
-		return true;
-	}
-	return !socket->broken && socket->events->writable(socket->user);
+	if (!socket_flush(socket) && !socket->broken)
+		socket_want_write(socket);
+	else if (!socket->broken && !socket->events->writable(socket->user))
+		return false;
+	return !socket->broken;
 }
 
-/* ---- events ---- */
-
-static void
-socket_on_poll(uv_poll_t *poll, int status, int events)
-{
-	Socket *socket = (Socket *) poll;
-	bool alive = status >= 0 && !socket->broken;
-
-	if (alive && ((events & UV_READABLE) || socket->transport.wants_write || transport_has_more(&socket->transport)))
-		alive = socket_read(socket);
-	if (alive && socket->wants_write && ((events & UV_WRITABLE) || socket->transport.wants_read))
-		alive = socket_on_writable(socket);
-	if (alive && !socket->broken)
-		socket_watch(socket);
-	else
-		socket_close(socket);
-}
+/* ---- time ---- */
 
 /* Returns false when the peer was silent for too long, or socket_end_after() has passed. */
 static bool
@@ -400,10 +351,9 @@ socket_tick_all(void)
 {
 	uint64_t now = socket_now();
 
-	for (Socket *socket = sockets, *next; socket != NULL; socket = next)
+	for (Socket *socket = sockets; socket != NULL; socket = socket->next)
 	{
-		next = socket->next;
 		if (!socket_tick(socket, now))
-			socket_close(socket);
+			socket_abort(socket);
 	}
 }

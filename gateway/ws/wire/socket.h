@@ -4,7 +4,7 @@
 #ifndef SOCKET_H
 #define SOCKET_H
 
-#include "support/transport.h"
+#include "transport/transport.h"
 #include "ws/wire/frame.h"
 
 #include <stdbool.h>
@@ -32,9 +32,9 @@ typedef struct SocketOwner
 	void (*gone)(void *arg);				   /* the connection has ended */
 } SocketOwner;
 
-/* Takes ownership of the transport, even on failure. Returns NULL, without a call of `gone`, when there is no memory or
- * the loop cannot watch the descriptor. */
-extern Socket *socket_open(Transport transport, const SocketOwner *owner, void *arg);
+/* Becomes the user of the transport. Returns NULL, without a call of `gone`, when there is no memory; the transport
+ * ends then. */
+extern Socket *socket_open(Transport *transport, const SocketOwner *owner, void *arg);
 extern void socket_sign_in(Socket *socket, int64_t uid);
 /* Must follow socket_open() before the loop runs; otherwise call socket_abort(). */
 extern void socket_set_user(Socket *socket, const SocketEvents *events, void *user);
@@ -60,6 +60,5 @@ extern void socket_abort(Socket *socket);
 extern uint64_t socket_delivered(const Socket *socket);
 /* Called once a second. */
 extern void socket_tick_all(void);
-extern void socket_close_all(void);
 
 #endif
