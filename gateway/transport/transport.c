@@ -27,6 +27,7 @@
 #include <openssl/ssl.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/queue.h>
 #include <sys/resource.h>
 #include <uv.h>
 
@@ -34,6 +35,7 @@
 #define TRANSPORT_DESCRIPTORS		4096 /* of the process, beside those of connections; a table has 16 bytes for each */
 #define TRANSPORT_FIRST_DESCRIPTORS 256	 /* those of the start are below */
 #define TRANSPORT_NEVER				1000000 /* seconds */
+#define TRANSPORT_OPEN_BYTES		32768	/* more than a new connection takes */
 
 struct Transport
 {
@@ -41,7 +43,7 @@ struct Transport
 	int fd;
 	const TransportEvents *events;
 	void *user;
-	Transport *next, *previous; /* in the list of those to wake */
+	TAILQ_ENTRY(Transport) link; /* in transport_woken, if woken */
 	bool woken;
 	bool opening; /* in transport_open() */
 	bool heard;	  /* bytes have arrived */
@@ -50,45 +52,15 @@ struct Transport
 	bool aborted;
 };
 
-typedef struct TransportList
-{
-	Transport *first, *last;
-} TransportList;
-
 static struct lws_context *transport_context;
 static struct lws_vhost *transport_plain, *transport_tls;
-static TransportList transport_woken;  /* for the next iteration */
-static TransportList transport_waking; /* in this one */
-static uv_idle_t transport_idle;	   /* active while there are some to wake */
+static TAILQ_HEAD(, Transport) transport_woken = TAILQ_HEAD_INITIALIZER(transport_woken);
+static size_t transport_woken_count;
+static uv_idle_t transport_idle; /* active while there are some to wake */
 
 static void transport_on_idle(uv_idle_t *handle);
 
 /* ---- connections to wake ---- */
-
-static void
-transport_list_add(TransportList *list, Transport *transport)
-{
-	transport->next = NULL;
-	transport->previous = list->last;
-	if (list->last != NULL)
-		list->last->next = transport;
-	else
-		list->first = transport;
-	list->last = transport;
-}
-
-static void
-transport_list_remove(TransportList *list, Transport *transport)
-{
-	if (transport->previous != NULL)
-		transport->previous->next = transport->next;
-	else
-		list->first = transport->next;
-	if (transport->next != NULL)
-		transport->next->previous = transport->previous;
-	else
-		list->last = transport->previous;
-}
 
 void
 transport_wake(Transport *transport)
@@ -96,8 +68,19 @@ transport_wake(Transport *transport)
 	if (transport->woken)
 		return;
 	transport->woken = true;
-	transport_list_add(&transport_woken, transport);
+	TAILQ_INSERT_TAIL(&transport_woken, transport, link);
+	transport_woken_count++;
 	uv_idle_start(&transport_idle, transport_on_idle);
+}
+
+static void
+transport_forget_wake(Transport *transport)
+{
+	if (!transport->woken)
+		return;
+	transport->woken = false;
+	TAILQ_REMOVE(&transport_woken, transport, link);
+	transport_woken_count--;
 }
 
 /* ---- events ---- */
@@ -108,21 +91,20 @@ transport_call_ready(Transport *transport)
 	return !transport->aborted && transport->events->ready(transport->user) && !transport->aborted;
 }
 
+/* Those that are woken meanwhile have their turn in the next iteration. */
 static void
 transport_on_idle(uv_idle_t *handle)
 {
-	Transport *transport;
-
-	uv_idle_stop(handle);
-	transport_waking = transport_woken;
-	transport_woken = (TransportList){NULL, NULL};
-	while ((transport = transport_waking.first) != NULL)
+	for (size_t due = transport_woken_count; due > 0 && transport_woken_count > 0; due--)
 	{
-		transport_list_remove(&transport_waking, transport);
-		transport->woken = false;
+		Transport *transport = TAILQ_FIRST(&transport_woken);
+
+		transport_forget_wake(transport);
 		if (!transport_call_ready(transport))
 			lws_set_timeout(transport->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_SYNC);
 	}
+	if (transport_woken_count == 0)
+		uv_idle_stop(handle);
 }
 
 static void
@@ -131,9 +113,8 @@ transport_closed(struct lws *wsi, Transport *transport)
 	lws_set_opaque_user_data(wsi, NULL);
 	if (transport->opening)
 		return; /* transport_open() frees it */
-	if (transport->woken)
-		transport_list_remove(&transport_woken, transport);
 	transport->events->gone(transport->user);
+	transport_forget_wake(transport);
 	free(transport);
 }
 
@@ -291,10 +272,20 @@ transport_stop(void)
 
 /* ---- life ---- */
 
+/* Without memory for a new connection libwebsockets closes its descriptor twice, or never. */
+static bool
+transport_has_memory(void)
+{
+	void *volatile block = malloc(TRANSPORT_OPEN_BYTES);
+
+	free(block);
+	return block != NULL;
+}
+
 Transport *
 transport_open(int fd, bool tls)
 {
-	Transport *transport = calloc(1, sizeof(Transport));
+	Transport *transport = transport_has_memory() ? calloc(1, sizeof(Transport)) : NULL;
 	lws_adopt_desc_t adopted = {.vh = tls ? transport_tls : transport_plain,
 								.type = LWS_ADOPT_SOCKET | LWS_ADOPT_ALLOW_SSL,
 								.fd.sockfd = fd,
