@@ -33,6 +33,11 @@ export async function restartGateway({ site, directory }, { tls = false } = {}) 
 	process.kill(site.gatewayPid, 'SIGTERM');
 	await waitUntil(() => !isAlive(site.gatewayPid), 'the gateway to end', 60000);
 	const service = Service.spawn('gateway', program, flags, { log: path.join(home, 'log') });
+	const { stop } = site;
+	site.stop = async () => {
+		await service.stop();
+		await stop();
+	};
 	const { port } = site.gateway;
 	site.gateway = tls
 		? { port, host: `127.0.0.1:${port}`, url: `https://127.0.0.1:${port}`, tls: { ca: fs.readFileSync(certificate, 'utf8') } }
