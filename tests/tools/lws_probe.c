@@ -1,6 +1,6 @@
 /*
  * lws_probe.c - what the installed libwebsockets does with input that decides what the gateway uses it for. Prints a
- * line for each behaviour that docs/design/gateway.md names, "Why not otherwise".
+ * line for each behaviour that is marked with (p) in docs/design/gateway.md, "Why not otherwise".
  *
  *   cc -D_GNU_SOURCE -rdynamic -o /tmp/lws_probe tests/tools/lws_probe.c -lwebsockets -lpthread && /tmp/lws_probe
  *
