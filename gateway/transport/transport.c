@@ -295,6 +295,7 @@ transport_open(int fd, bool tls)
 
 	if (transport == NULL)
 	{
+		log_event(LOG_WARN, "could not take a connection", LOG_STR("reason", "out of memory"));
 		close(fd);
 		return NULL;
 	}
