@@ -202,6 +202,21 @@ describe('certificates', () => {
 		await editor.close();
 	});
 
+	test('a certificate with another kind of key replaces the one of before for every client', async () => {
+		const clients = ['ECDHE-RSA-AES128-GCM-SHA256', 'ECDHE-ECDSA-AES128-GCM-SHA256'].map((ciphers) => ({ ciphers, maxVersion: 'TLSv1.2' }));
+		const [rsa, ec] = clients;
+		await assert.rejects(shakeHands(rsa));
+		cluster.makeCertificate(['rsa:2048']);
+		process.kill(gateway.service.pid, 'SIGHUP');
+		await waitUntil(() => shakeHands(rsa).catch(() => null), 'the key of the other kind');
+		await assert.rejects(shakeHands(ec));
+		await call(gateway, '/getuser', { token: anna.token }, 10);
+		cluster.makeCertificate();
+		process.kill(gateway.service.pid, 'SIGHUP');
+		await waitUntil(() => shakeHands(ec).catch(() => null), 'the key of the first kind');
+		await assert.rejects(shakeHands(rsa));
+	});
+
 	test('a broken one is not taken: the one of before stays, and the log says why', async () => {
 		const before_ = (await shakeHands({})).fingerprint;
 		const file = path.join(cluster.directory, 'tls.crt');

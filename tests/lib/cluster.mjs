@@ -268,12 +268,15 @@ export class Cluster {
 		writePrivateFile(path.join(this.directory, 'jwt.key'), `k1:${this.jwtKey}\n`);
 	}
 
-	/** A new key and a certificate for 127.0.0.1 that nobody else has signed; gateways read them when they start, or at SIGHUP. */
-	makeCertificate() {
+	/**
+	 * A new key and a certificate for 127.0.0.1 that nobody else has signed; gateways read them when they start, or at SIGHUP.
+	 * kind: of the key, as openssl names it.
+	 */
+	makeCertificate(kind = ['ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1']) {
 		const [certificate, key] = ['tls.crt', 'tls.key'].map((name) => path.join(this.directory, name));
 		execFileSync(
 			'openssl',
-			['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj', '/CN=gateway'].concat(
+			['req', '-x509', '-newkey', ...kind, '-nodes', '-days', '2', '-subj', '/CN=gateway'].concat(
 				['-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', `${key}.new`, '-out', certificate],
 			),
 			{ stdio: 'ignore' },
