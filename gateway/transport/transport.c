@@ -39,17 +39,18 @@
 
 struct Transport
 {
-	struct lws *wsi;
 	int fd;
-	const TransportEvents *events;
-	void *user;
-	TAILQ_ENTRY(Transport) link; /* in transport_woken, if woken */
-	bool woken;
+	bool tls;	  /* accepted for TLS; transport_ssl() tells whether the client speaks it */
 	bool opening; /* in transport_open() */
 	bool heard;	  /* bytes have arrived */
 	bool paused;
 	bool wants_write;
 	bool aborted;
+	bool woken;
+	TAILQ_ENTRY(Transport) link; /* in transport_woken, if woken */
+	struct lws *wsi;
+	const TransportEvents *events;
+	void *user;
 };
 
 static struct lws_context *transport_context;
@@ -81,6 +82,13 @@ transport_forget_wake(Transport *transport)
 	transport->woken = false;
 	TAILQ_REMOVE(&transport_woken, transport, link);
 	transport_woken_count--;
+}
+
+/* NULL: plain. For a write without TLS, libwebsockets' own memory of the connection is not looked at. */
+static SSL *
+transport_ssl(const Transport *transport)
+{
+	return transport->tls ? lws_get_ssl(transport->wsi) : NULL;
 }
 
 /* ---- events ---- */
@@ -302,6 +310,7 @@ transport_open(int fd, bool tls)
 	(void) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	(void) setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	transport->fd = fd;
+	transport->tls = tls;
 	transport->opening = true;
 	transport->wsi = lws_adopt_descriptor_vhost_via_info(&adopted);
 	if (transport->wsi == NULL)
@@ -333,7 +342,7 @@ transport_pause(Transport *transport, bool pause)
 void
 transport_end(Transport *transport)
 {
-	SSL *ssl = lws_get_ssl(transport->wsi);
+	SSL *ssl = transport_ssl(transport);
 
 	ERR_clear_error();
 	if (ssl != NULL && SSL_is_init_finished(ssl))
@@ -357,7 +366,7 @@ transport_limit_received(Transport *transport, int bytes)
 TransportPhase
 transport_phase(const Transport *transport)
 {
-	SSL *ssl = lws_get_ssl(transport->wsi);
+	SSL *ssl = transport_ssl(transport);
 
 	if (ssl == NULL || SSL_is_init_finished(ssl))
 		return TRANSPORT_OPEN;
@@ -367,7 +376,7 @@ transport_phase(const Transport *transport)
 bool
 transport_is_tls(const Transport *transport)
 {
-	return lws_get_ssl(transport->wsi) != NULL;
+	return transport_ssl(transport) != NULL;
 }
 
 /* ---- writing ---- */
@@ -383,7 +392,7 @@ transport_result(ssize_t sent)
 ssize_t
 transport_write(Transport *transport, const void *from, size_t len)
 {
-	SSL *ssl = lws_get_ssl(transport->wsi);
+	SSL *ssl = transport_ssl(transport);
 	int sent;
 
 	if (ssl == NULL)
