@@ -31,7 +31,7 @@
 #include <sys/resource.h>
 #include <uv.h>
 
-#define TRANSPORT_READ_BYTES		65536
+#define TRANSPORT_READ_BYTES		65536 /* at once */
 #define TRANSPORT_DESCRIPTORS		4096 /* of the process, beside those of connections; a table has 16 bytes for each */
 #define TRANSPORT_FIRST_DESCRIPTORS 256	 /* those of the start are below */
 #define TRANSPORT_NEVER				1000000 /* seconds */
@@ -242,7 +242,7 @@ transport_start(uv_loop_t *loop, int connections, bool tls)
 				   LWS_SERVER_OPTION_ADOPT_APPLY_LISTEN_ACCEPT_CONFIG,
 		.listen_accept_role = "raw-skt",
 		.listen_accept_protocol = "transport",
-		.pt_serv_buf_size = TRANSPORT_READ_BYTES,
+		.pt_serv_buf_size = LWS_PRE + TRANSPORT_READ_BYTES,
 		.timeout_secs = TRANSPORT_NEVER,
 		.gid = (gid_t) -1,
 		.uid = (uid_t) -1,
