@@ -20,6 +20,7 @@
 #include <libwebsockets.h>
 #include <limits.h>
 #include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -36,6 +37,8 @@
 #define TRANSPORT_FIRST_DESCRIPTORS 256	 /* those of the start are below */
 #define TRANSPORT_NEVER				1000000 /* seconds */
 #define TRANSPORT_OPEN_BYTES		32768	/* more than a new connection takes */
+#define TRANSPORT_ROOM_BYTES		131072	/* by which transport_make_room() enlarges the kernel's buffer, ... */
+#define TRANSPORT_ROOM_MAX			1048576 /* ... and the most that it may hold */
 
 struct Transport
 {
@@ -360,6 +363,30 @@ transport_abort(Transport *transport)
 void
 transport_limit_received(Transport *transport, int bytes)
 {
+	(void) setsockopt(transport->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+}
+
+/*
+ * The kernel offers the peer a window in bytes, and counts the memory of segments, of which small ones need many times
+ * as much. If it has no room for what it has offered to take, it discards segments and closes the window. Linux before
+ * 7.1 then discards the acknowledgements that follow too, since they are numbered beyond that window, until something
+ * is read. What was sent to the peer does not count as delivered; where reading waits for that, the connection stands
+ * still for ever. With room again, the kernel offers a new window, and the peer is heard.
+ */
+void
+transport_make_room(Transport *transport)
+{
+	uint32_t memory[SK_MEMINFO_VARS];
+	socklen_t len = sizeof(memory);
+	uint32_t limit;
+	int bytes;
+
+	if (getsockopt(transport->fd, SOL_SOCKET, SO_MEMINFO, memory, &len) != 0 || len < sizeof(uint32_t) * 2)
+		return;
+	limit = memory[SK_MEMINFO_RCVBUF]; /* twice of what SO_RCVBUF has set */
+	if (memory[SK_MEMINFO_RMEM_ALLOC] < limit - limit / 8 || limit / 2 >= TRANSPORT_ROOM_MAX)
+		return;
+	bytes = (int) (limit / 2 + TRANSPORT_ROOM_BYTES);
 	(void) setsockopt(transport->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
 }
 

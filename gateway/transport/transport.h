@@ -69,6 +69,9 @@ extern void transport_end(Transport *transport);
 extern void transport_abort(Transport *transport);
 /* So that the peer's system sends no more than this before it is read. */
 extern void transport_limit_received(Transport *transport, int bytes);
+/* To be called each second while the transport is paused and takes no more of what is written, after
+ * transport_limit_received(). Enlarges a full buffer of the kernel, within bounds. */
+extern void transport_make_room(Transport *transport);
 
 extern TransportPhase transport_phase(const Transport *transport);
 /* False also for a client that has sent something else at a port of TLS. */

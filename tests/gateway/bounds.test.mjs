@@ -5,10 +5,11 @@
  */
 import { after, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
+import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Cluster } from '../lib/cluster.mjs';
+import { Cluster, repository } from '../lib/cluster.mjs';
 import { Editor, login, newSheet, post, register, shareByLink } from '../lib/client.mjs';
-import { waitUntil } from '../lib/processes.mjs';
+import { mustRunAs, waitUntil } from '../lib/processes.mjs';
 import { RawConnection } from '../lib/raw.mjs';
 import { SilentMember } from '../lib/raw_socket.mjs';
 import { RawClient } from '../lib/v2.mjs';
@@ -84,6 +85,17 @@ test('a client that does not read the answers to its refused edits is closed', a
 	await waitUntil(async () => (await gateway.metrics()).pg_sheet_sessions === 0, 'it to be closed', 20000);
 	assert.ok(memory('VmHWM') - before_ < 24, `${before_} -> ${memory('VmHWM')} MiB`);
 	viewer.terminate();
+});
+
+test('a client whose questions fill the kernel, so that it discards some, gets its answers when it reads', async () => {
+	const fid = await newSheet(gateway, anna);
+	const [host, port] = gateway.host.split(':');
+	const client = path.join(repository, 'tests/gateway/unread_client.py');
+	const { unread, got, stalled } = JSON.parse(
+		await mustRunAs('/usr/bin/python3', [client, host, port, anna.token, String(fid), String(anna.uid)]),
+	);
+	assert.ok(unread > 190000, `${unread} bytes were not read`);
+	assert.ok(!stalled && got >= 1 << 20, `${got} bytes of answers came`);
 });
 
 test('who leaves while joining does not keep the stream', async () => {

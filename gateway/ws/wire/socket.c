@@ -336,6 +336,8 @@ socket_tick(Socket *socket, uint64_t now)
 	/* A paused peer may have sent what is not read. It must still take what it is sent. */
 	if (socket->paused && !socket->wants_write)
 		socket->heard = now;
+	if (socket->paused && socket->full)
+		transport_make_room(socket->transport); /* it may be read only when its peer has taken more */
 	if (now - socket->heard >= 2 * ping_ms)
 		return false;
 	if (now - socket->pinged >= ping_ms)
