@@ -40,6 +40,11 @@
 #define TRANSPORT_ROOM_BYTES		131072	/* by which transport_make_room() enlarges the kernel's buffer, ... */
 #define TRANSPORT_ROOM_MAX			1048576 /* ... and the most that it may hold */
 
+#ifndef TCP_RTO_MAX_MS
+#define TCP_RTO_MAX_MS 44 /* Linux 6.15; 2 minutes unless set */
+#endif
+#define TRANSPORT_RETRY_MS 5000 /* after which the kernel asks a silent peer again, at the latest */
+
 struct Transport
 {
 	int fd;
@@ -363,7 +368,10 @@ transport_abort(Transport *transport)
 void
 transport_limit_received(Transport *transport, int bytes)
 {
+	static const int retry = TRANSPORT_RETRY_MS;
+
 	(void) setsockopt(transport->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+	(void) setsockopt(transport->fd, IPPROTO_TCP, TCP_RTO_MAX_MS, &retry, sizeof(retry));
 }
 
 /*
@@ -372,15 +380,22 @@ transport_limit_received(Transport *transport, int bytes)
  * 7.1 then discards the acknowledgements that follow too, since they are numbered beyond that window, until something
  * is read. What was sent to the peer does not count as delivered; where reading waits for that, the connection stands
  * still for ever. With room again, the kernel offers a new window, and the peer is heard.
+ *
+ * A peer that is heard and only reads nothing needs no room: it answers each probe.
  */
 void
 transport_make_room(Transport *transport)
 {
 	uint32_t memory[SK_MEMINFO_VARS];
 	socklen_t len = sizeof(memory);
+	struct tcp_info info = {0};
+	socklen_t info_len = sizeof(info);
 	uint32_t limit;
 	int bytes;
 
+	if (getsockopt(transport->fd, IPPROTO_TCP, TCP_INFO, &info, &info_len) != 0 ||
+		info.tcpi_retransmits + info.tcpi_probes == 0)
+		return;
 	if (getsockopt(transport->fd, SOL_SOCKET, SO_MEMINFO, memory, &len) != 0 || len < sizeof(uint32_t) * 2)
 		return;
 	limit = memory[SK_MEMINFO_RCVBUF]; /* twice of what SO_RCVBUF has set */
