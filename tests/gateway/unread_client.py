@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 """
 unread_client.py - asks more than it reads, in segments that need far more of the gateway's kernel's memory than they
-have bytes, until that kernel has no room for what its window has promised to take. Then it reads; for v2.test.mjs.
+have bytes, until that kernel has no room for what its window has promised to take. Then it reads; for bounds.test.mjs.
 
     unread_client.py HOST PORT TOKEN SHEET_ID UID
 
-Prints how many bytes of answers it got before any was read, and afterwards.
+Prints how many bytes the gateway had not read, how many questions were asked, and how many were answered.
 """
 import fcntl
 import json
@@ -20,7 +20,7 @@ TCP_INFO_SCALES = 6  # byte of struct tcp_info: the scales of both windows
 PAUSED_S = 0.3  # nothing moves for so long: the gateway has stopped reading
 PREFILLED = 190000  # bytes sent in large segments, less than the kernel's buffer for a paused WebSocket (256 kB) ...
 SENT = 255000  # ... and more than that
-ENOUGH = 1 << 20  # bytes of answers, more than both kernels can have held
+ANSWER = b'"t":"user"'
 
 
 def frame(message):
@@ -77,9 +77,18 @@ while b'"hello"' not in heard:
     heard += piece
 
 question = frame({"t": "who", "uid": uid})
+asked = 0
+
+
+def ask(count):
+    global asked
+    connection.sendall(question * count)
+    asked += count
+
+
 while not wait_read():
-    connection.sendall(question * 500)
-connection.sendall(question * max(0, (PREFILLED - unread()) // len(question)))
+    ask(500)
+ask(max(0, (PREFILLED - unread()) // len(question)))
 
 # A segment that is lost must be smaller than the unit of the window's size: the acknowledgements that follow it are
 # then numbered after it, not before.
@@ -88,18 +97,20 @@ most = (1 << min(scales & 15, scales >> 4)) - 1
 sent, since = unread(), time.monotonic()
 while sent < SENT and time.monotonic() - since < PAUSED_S:
     if unacknowledged() + len(question) <= most:
-        connection.send(question)
+        ask(1)
         sent += len(question)
         since = time.monotonic()
 
 connection.settimeout(20)
-got = 0
+answered, rest = 0, b""
 try:
-    while got < ENOUGH:
+    while answered < asked:
         piece = connection.recv(65536)
         if not piece:
             break
-        got += len(piece)
-    print(json.dumps({"unread": sent, "got": got}))
+        rest += piece
+        answered += rest.count(ANSWER)
+        rest = rest[rest.rfind(ANSWER) + len(ANSWER) :] if ANSWER in rest else rest[-len(ANSWER) :]
 except socket.timeout:
-    print(json.dumps({"unread": sent, "got": got, "stalled": True}))
+    pass
+print(json.dumps({"unread": sent, "asked": asked, "answered": answered}))
