@@ -191,6 +191,40 @@ describe('operations', () => {
 			assert.deepEqual(JSON.parse(log[2].style), { color: 'red' });
 		});
 
+	test('the name of an author elsewhere that is not read yet holds up clients of version 1 alone', async () => {
+		const cara = { uid: Number(await cluster.psql("SELECT sheet.account_create('elsewhere', NULL, NULL)")), username: 'elsewhere' }; // whom the gateway does not know
+		await cluster.psql(`CREATE ROLE elsewhere LOGIN; SELECT sheet.link_account('elsewhere', 'elsewhere'); SELECT sheet.share(${fid}, 'elsewhere', 'editor')`);
+		const [a, old] = [await raw(anna, { client: someClient() }), await v1(ben)];
+		const [edit, lock] = [cluster.psqlSession('elsewhere'), cluster.psqlSession()];
+		try {
+			await edit.query(`BEGIN; SELECT sheet.set(${fid}, 0, 0, 'by cara')`);
+			// Whoever locks the table behind the edit is in front of the gateway's question, which the commit causes.
+			const locked = lock.query('BEGIN; LOCK TABLE sheet.account IN ACCESS EXCLUSIVE MODE');
+			await waitUntil(() => cluster.psql("SELECT 1 FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND NOT granted"), 'the lock to be waited for');
+			await edit.query('COMMIT');
+			await locked;
+			assert.deepEqual((await a.next('edits')).edits, [{ uid: cara.uid, ...set(0, 0, 'by cara') }]);
+			old.modify(0, 2, 'by ben', 17);
+			a.op(1, [set(0, 1, 'by anna')]);
+			await a.next('ack');
+			await waitUntil(() => cluster.psql("SELECT 1 FROM pg_stat_activity WHERE application_name LIKE 'pg_sheet reads%' AND wait_event_type = 'Lock'"), 'the question');
+			assert.deepEqual(old.modifies(), []);
+		} finally {
+			await lock.query('ROLLBACK');
+			await Promise.all([edit.close(), lock.close()]);
+		}
+		await old.nextModify(0, 1, 'by anna');
+		await waitUntil(() => old.modifies().length === 3, 'all edits');
+		assert.deepEqual(old.modifies()[0], { row: 0, col: 0, content: 'by cara', info: null, username: cara.username });
+		assert.deepEqual(
+			old.modifies().slice(1).sort((x, y) => x.col - y.col),
+			[
+				{ row: 0, col: 1, content: 'by anna', info: null, username: anna.username },
+				{ row: 0, col: 2, content: 'by ben', info: 17, username: ben.username },
+			],
+		);
+	});
+
 	test('a refused one has no effect, stops the line, and brings what the cells hold', async () => {
 		const a = await raw(anna, { client: someClient() });
 		const b = await raw(ben);

@@ -3,13 +3,11 @@
  * each one in turn, alone and with all that come after it. Nothing is lost that was there, nothing is told with a gap,
  * and all memory is given back (the sanitizer looks).
  */
-#include "ws/cache/accounts.h"
 #include "ws/edit/batch.h"
 #include "ws/wire/fanout.h"
 #include "ws/edit/lines.h"
 #include "ws/edit/locks.h"
 #include "db/pgpipeline.h"
-#include "ws/wire/v1_encode.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -72,13 +70,6 @@ sweep(bool (*run)(void), const char *promise)
 		}
 	}
 	TAP_OK(good && most > 0, "%s (%ld allocations)", promise, most);
-}
-
-/* No account is known: names of authors are empty. */
-const Account *
-accounts_find(int64_t uid)
-{
-	return NULL;
 }
 
 /* ---- buffers ---- */
@@ -297,22 +288,20 @@ op_bytes(void)
 static bool
 run_batch(void)
 {
-	const Buf name = {"\"anna\"", 6, 6};
 	RoomBatch *batch = batch_create();
 	bool good = true;
 
 	if (batch == NULL)
 		return true;
-	batch->has_v1 = true;
 	for (int op = 0; op < 5; op++)
 	{
-		size_t edits_len = batch->edits.len, frames_len = batch->frames.len;
+		size_t edits_len = batch->edits.len;
 		uint32_t count = batch->count;
 		long before, fails = fail_at;
 
-		if (!batch_reserve(batch, op_bytes(), op_bytes() * JSON_GROWTH + OP_EDITS * (V1_MODIFY_PARTS + 20 + name.len)))
+		if (!batch_reserve(batch, op_bytes()))
 		{
-			good = good && batch->edits.len == edits_len && batch->frames.len == frames_len && batch->count == count;
+			good = good && batch->edits.len == edits_len && batch->count == count;
 			continue;
 		}
 		before = calls;
@@ -324,7 +313,6 @@ run_batch(void)
 			if (i == OP_EDITS / 2)
 				good = batch_add_event(batch) != NULL && good;
 			batch_put_edit(batch, &edit);
-			batch_add_v1_edit(batch, &edit, NULL, 0, &name);
 		}
 		good = good && calls == before && fail_at == fails && !batch_failed(batch) && batch->count == count + OP_EDITS;
 	}
@@ -332,11 +320,12 @@ run_batch(void)
 	return good;
 }
 
-/* Frames that are made later are all there, or the batch says that it has failed. */
+/* A copy is whole, or there is none. */
 static bool
-run_batch_frames(void)
+run_batch_copy(void)
 {
 	RoomBatch *batch = batch_create();
+	RoomBatch *copy = NULL;
 	bool good = true;
 
 	if (batch == NULL)
@@ -346,10 +335,20 @@ run_batch_frames(void)
 		Edit edit = {.kind = EDIT_SET, .row = i, .content = {"x", 1}};
 
 		batch_put_edit(batch, &edit);
+		buf_put(&batch->infos, "info", 4);
+		if (i % 10 == 0)
+			(void) batch_add_event(batch);
 	}
-	batch_add_v1_frames(batch);
 	if (!batch_failed(batch))
-		good = batch->count == 50 && batch->frames.len > 50 * 60;
+		copy = batch_copy(batch);
+	if (copy != NULL)
+	{
+		good = copy->count == batch->count && copy->event_count == batch->event_count &&
+			   copy->edits.len == batch->edits.len &&
+			   memcmp(copy->edits.data, batch->edits.data, batch->edits.len) == 0 &&
+			   copy->infos.len == batch->infos.len;
+		batch_free(copy);
+	}
 	batch_free(batch);
 	return good;
 }
@@ -409,7 +408,7 @@ main(void)
 	sweep(run_view, "a view tells the right places or that it has failed");
 	sweep(run_older, "older changes are remembered all or not");
 	sweep(run_batch, "an operation is in the batch as a whole or not at all, and others' stay");
-	sweep(run_batch_frames, "frames are there for all edits or the batch has failed");
+	sweep(run_batch_copy, "a copy of a batch is whole, or there is none");
 	sweep(run_pipeline, "queries that could be asked are answered, others are refused");
 	return tap_done();
 }

@@ -72,9 +72,6 @@ random_len(void)
 static void
 append(Fanout *stream)
 {
-	char *batch = NULL;
-	size_t batch_len = 0;
-
 	for (int n = rand() % 2 ? 1 : rand() % 20 + 2, i = 0; i < n; i++)
 	{
 		size_t len = random_len();
@@ -86,20 +83,9 @@ append(Fanout *stream)
 		remember(header, header_len);
 		remember(payload, len);
 		remember_frame_end();
-		if (n == 1)
-			fanout_append_message(stream, false, &(Buf){payload, len, len});
-		else
-		{
-			batch = realloc(batch, batch_len + header_len + len);
-			memcpy(batch + batch_len, header, header_len);
-			memcpy(batch + batch_len + header_len, payload, len);
-			batch_len += header_len + len;
-		}
+		fanout_append_message(stream, false, &(Buf){payload, len, len});
 		free(payload);
 	}
-	if (batch != NULL)
-		fanout_append(stream, batch, batch_len);
-	free(batch);
 }
 
 /* Where the frame ends that holds the byte before position. */

@@ -7,27 +7,33 @@
 #include "support/buf.h"
 #include "common/edit_codec.h"
 #include "ws/edit/locks.h"
-#include "ws/wire/v2.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct RoomClient;
+struct V2Client;
+
+#define BATCH_PART_BYTES 262144 /* the edits of one message end with the one that passes this */
 
 /* A position in a batch: a message ends here, or a cell or range is locked or freed. */
 typedef struct RoomEvent
 {
 	size_t edits_len; /* bytes of edits before it */
 	uint32_t count;	  /* edits before it; the next one is written in full */
-	bool is_lock;
-	V2Lock lock; /* if is_lock */
+	bool is_lock;	  /* the other fields are set: */
+	bool freed;
+	bool range; /* false: of a cell */
+	uint32_t rect[4];
+	LockHolder holder;
 } RoomEvent;
 
 /* Operations of one client in a batch. */
 typedef struct BatchClient
 {
-	struct RoomClient *client;
+	struct V2Client *client;
+	int64_t uid;
+	uint64_t id;
 	uint64_t before; /* the client's last operation before these */
 	uint64_t first, last;
 } BatchClient;
@@ -39,12 +45,11 @@ typedef struct RoomBatch
 	EditWriter writer;
 	uint32_t count;
 	uint32_t rows, cols; /* the extent that the edits need, without structure edits */
-	bool has_v1;		 /* frames has its edits; otherwise nobody reads protocol v1 */
 	bool refusable;		 /* one operation and nothing else, which the database may refuse: it has structure edits or
 							properties */
 	bool structural;	 /* it has structure edits */
 	bool uncertain;		 /* it was sent, and may be stored */
-	Buf frames;			 /* whole frames of protocol v1 */
+	Buf infos;			 /* what clients of protocol v1 have sent with edits and is no style (v1_stream.c) */
 	RoomEvent *events;
 	size_t event_count, event_size;
 	BatchClient *clients;
@@ -58,10 +63,12 @@ typedef struct RoomBatch
 
 /* Returns NULL when there is no memory. */
 extern RoomBatch *batch_create(void);
+/* Copies edits, events and infos, for publishing them later. Returns NULL when there is no memory. */
+extern RoomBatch *batch_copy(const RoomBatch *batch);
 extern void batch_free(RoomBatch *batch);
-/* Reserves memory for edits of so many bytes in the edit codec, and so many bytes of v1 frames: putting them cannot
- * fail then. Returns false when there is no memory; the batch is unchanged. */
-extern bool batch_reserve(RoomBatch *batch, size_t edits, size_t frames);
+/* Reserves memory for edits of so many bytes in the edit codec: putting them cannot fail then. Returns false when there
+ * is no memory; the batch is unchanged. */
+extern bool batch_reserve(RoomBatch *batch, size_t edits);
 /* Returns whether something could not be put for want of memory: the batch cannot be used. */
 extern bool batch_failed(const RoomBatch *batch);
 
@@ -73,26 +80,6 @@ extern void batch_put_edit_in_parts(RoomBatch *batch, const Edit *edit);
 extern Buf batch_take_edits(RoomBatch *batch);
 /* Adds an event: the next edit begins a message. Returns NULL when there is no memory. */
 extern RoomEvent *batch_add_event(RoomBatch *batch);
-
-/* Appends a frame of protocol v1. */
-extern void batch_add_v1_frame(RoomBatch *batch, const Buf *payload);
-/* Appends the frame of protocol v1 for an edit. */
-extern void batch_add_v1_edit(RoomBatch *batch, const Edit *edit, const char *info, size_t info_len,
-							  const Buf *name_json);
-/* Makes the frames of protocol v1 for the edits that the batch has. */
-extern void batch_add_v1_frames(RoomBatch *batch);
-/* The edits have changed: makes the frames of protocol v1 anew, if the batch has any. */
-extern void batch_renew_v1_frames(RoomBatch *batch);
-
-/* Returns the lock in the form in which the messages to members have it. */
-static inline V2Lock
-batch_lock_of(const SheetLock *lock)
-{
-	return (V2Lock){{lock->rect[0], lock->rect[1], lock->rect[2], lock->rect[3]},
-					lock->range,
-					lock->holder.session,
-					(uint64_t) lock->holder.uid};
-}
 
 /* Appends an edit to a buffer of edits in the edit codec. */
 static inline void

@@ -4,7 +4,7 @@
  * A room has one statement under way on the edit connections (RoomWork). Meanwhile edits are collected (pending.c), and
  * are the next batch: large under load, one edit at low load, without a timer. A batch is published only after its
  * commit, in the order of seqs: first what others committed before it (`missed`, in sheet.apply's answer), then the
- * batch itself (committed.c).
+ * batch itself (publish.c).
  *
  * If the outcome of a batch is unknown (connection lost, deadline), the same bytes are sent again under the same
  * number, and the database says whether they are stored. If they are, behind more than one answer can hold, the rest of
@@ -13,7 +13,7 @@
  * (schedule.c).
  *
  * When others have inserted or deleted rows or columns, the database refuses the batch (SR001): the room catches up,
- * which moves its pending edits (committed.c), and sends them again. It does the same when others have committed more
+ * which moves its pending edits (move.c), and sends them again. It does the same when others have committed more
  * than one answer can hold (SR002). Both errors say that the batch is not stored and never will be under its number.
  * After a final refusal the members are closed: they connect again and read what is stored. Only an operation with
  * structure edits or properties, a batch of its own, is refused by a nack.
@@ -25,76 +25,19 @@
 #include "core/metrics.h"
 #include "db/pgresult.h"
 #include "support/log.h"
-#include "ws/cache/accounts.h"
 #include "ws/cache/cached_range.h"
-#include "ws/cache/changes.h"
-#include "ws/room/committed.h"
 #include "ws/room/held.h"
 #include "ws/room/pending.h"
 #include "ws/room/publish.h"
 #include "ws/room/schedule.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#define RESOLVE_MAX 256 /* names read in a row */
-#define RETRY_MS	200
+#define RETRY_MS 200
 
 static const char apply_sql[] =
 	"SELECT first_seq, last_seq, duplicate, missed FROM sheet.apply($1, $2, $3, $4, $5, $6, $7, $8)";
 static const char tail_sql[] = "SELECT last_seq, batches FROM sheet.tail($1, $2)";
-static const char name_sql[] = "SELECT uid, name FROM sheet.account_get($1)";
-
-/* ---- names ---- */
-
-static void commit_applied(Room *room, PGresult *res);
-static void commit_tailed(Room *room, PGresult *res);
-
-static void
-commit_name_answered(void *arg, PGresult *res)
-{
-	Room *room = arg;
-	PGresult *answer = room->answer;
-
-	room->answer = NULL;
-	if (room_is_open(room) && answer != NULL)
-	{
-		if (pgresult_succeeded(res) && PQntuples(res) == 1)
-			accounts_put(atoll(PQgetvalue(res, 0, 0)), PQgetvalue(res, 0, 1), -1, changes_now());
-		if (room->sent != NULL && room->found_first == 0)
-			commit_applied(room, answer);
-		else
-			commit_tailed(room, answer);
-	}
-	PQclear(answer);
-	room_mark_dirty(room); /* edits may have come meanwhile */
-	room_query_done(room);
-}
-
-/* Reads a name, and keeps the answer meanwhile. Returns false when it cannot be read: go on without. */
-static bool
-commit_resolve(Room *room, const PGresult *answer, int64_t uid)
-{
-	char text[24];
-	PgParam param = pgparam_int64(text, uid);
-
-	if (room->resolved++ >= RESOLVE_MAX)
-		return false;						  /* more accounts than the table has entries: some names stay empty */
-	accounts_put(uid, "", -1, changes_now()); /* so that an unknown name is read once */
-	room->answer = PQcopyResult(answer, PG_COPYRES_ATTRS | PG_COPYRES_TUPLES);
-	if (room->answer == NULL)
-		return false;
-	room->queries++;
-	if (database_query(DATABASE_READS, 0, name_sql, 1, &param, 0, commit_name_answered, room))
-	{
-		room_set_work(room, ROOM_RESOLVING);
-		return true;
-	}
-	room->queries--;
-	PQclear(room->answer);
-	room->answer = NULL;
-	return false;
-}
 
 /* ---- own batches ---- */
 
@@ -114,6 +57,18 @@ commit_is_idle(const Room *room)
 	return room->work == ROOM_IDLE || (room->work == ROOM_HELD && room->sent == NULL && !room->held.trying);
 }
 
+/* The batch is not under way any more. The caller owns it. */
+static RoomBatch *
+commit_take_sent(Room *room, RoomWork work)
+{
+	RoomBatch *batch = room->sent;
+
+	room->sent = NULL;
+	room->found_first = 0;
+	room_set_work(room, work);
+	return batch;
+}
+
 /*
  * Another transaction holds the sheet; nothing is stored. The edits go back to the pending ones, so that they are moved
  * when that transaction inserts or deletes rows. A batch that may be stored must be sent again as it is.
@@ -121,12 +76,10 @@ commit_is_idle(const Room *room)
 static void
 commit_yield(Room *room)
 {
-	if (!room->sent->uncertain)
-	{
-		pending_put_back(room, room->sent);
-		room->sent = NULL;
-	}
-	room_set_work(room, ROOM_HELD);
+	if (room->sent->uncertain)
+		room_set_work(room, ROOM_HELD);
+	else
+		pending_put_back(room, commit_take_sent(room, ROOM_HELD));
 	held_wait(room);
 }
 
@@ -134,16 +87,13 @@ commit_yield(Room *room)
 static void
 commit_finish(Room *room, int64_t last)
 {
-	RoomBatch *batch = room->sent;
+	RoomBatch *batch = commit_take_sent(room, ROOM_IDLE);
 
-	room->sent = NULL;
-	room->found_first = 0;
-	room_set_work(room, ROOM_IDLE);
 	metrics.batches++;
 	metrics_observe(&metrics.commit_us, (uv_hrtime() - room->sent_at) / 1000);
 	metrics_observe(&metrics.batch_edits, batch->count);
-	committed_end(room);
 	publish_acknowledge_later(room, batch, last);
+	publish_end(room);
 	room_mark_dirty(room);
 }
 
@@ -155,33 +105,47 @@ commit_find_rest(Room *room, int64_t first, int64_t last)
 	room->sent->seq = last;
 	room->sent->uncertain = false;
 	room_set_work(room, ROOM_FINDING);
-	committed_end(room);
+	publish_end(room);
+}
+
+/* How a batch that sheet.apply has taken is stored. */
+typedef enum Applied
+{
+	APPLIED,		   /* as it was sent, behind `missed` */
+	APPLIED_AND_MORE,  /* the same, with edits that the database has added: they are read from the log */
+	APPLIED_BEFORE,	   /* it had been sent before, and is among `missed`, or behind them */
+	APPLIED_ELSEWHERE, /* its operations were committed with another batch, which is among `missed` */
+} Applied;
+
+/* res: the answer of sheet.apply. */
+static Applied
+commit_how_applied(const RoomBatch *batch, const PGresult *res)
+{
+	bool duplicate = PQgetvalue(res, 0, 2)[0] != 0;
+	bool has_seqs = pgresult_int64(res, 0, 0) != 0;
+
+	if (duplicate)
+		return has_seqs ? APPLIED_BEFORE : APPLIED_ELSEWHERE;
+	return batch->structural && has_seqs ? APPLIED_AND_MORE : APPLIED;
 }
 
 /* The batch is committed. */
 static void
-commit_applied(Room *room, PGresult *res)
+commit_applied(Room *room, const PGresult *res)
 {
 	RoomBatch *batch = room->sent;
+	Applied applied = commit_how_applied(batch, res);
 	int64_t first = pgresult_int64(res, 0, 0);
 	int64_t last = pgresult_int64(res, 0, 1);
-	bool duplicate = PQgetvalue(res, 0, 2)[0] != 0;
-	/* first 0: its operations were committed with another batch, which is among `missed`. */
-	bool is_stored = duplicate && first != 0;
-	/* What the database has added to structure edits is read from the log. */
-	bool is_found = batch->structural && !duplicate && first != 0;
 	const char *missed = PQgetvalue(res, 0, 3);
 	size_t missed_len = PQgetisnull(res, 0, 3) ? 0 : (size_t) PQgetlength(res, 0, 3);
-	int64_t uid = committed_find_stranger(missed, missed_len, first, is_stored ? last : -1);
 
 	cached_range_committed(room_sheet_id(room), last);
-	if (uid != 0 && commit_resolve(room, res, uid))
-		return;
-	committed_publish_stored(room, missed, missed_len, is_stored ? batch : NULL, first, last);
-	if (!duplicate && !is_found)
-		committed_publish_own(room, batch, last);
-	metrics.duplicates += duplicate;
-	if ((is_stored || is_found) && room->published_seq < last)
+	publish_stored(room, missed, missed_len, applied == APPLIED_BEFORE ? batch : NULL, first, last);
+	if (applied == APPLIED)
+		publish_batch(room, batch, last);
+	metrics.duplicates += applied == APPLIED_BEFORE || applied == APPLIED_ELSEWHERE;
+	if ((applied == APPLIED_BEFORE || applied == APPLIED_AND_MORE) && room->published_seq < last)
 	{
 		commit_find_rest(room, first, last);
 		return;
@@ -213,15 +177,13 @@ sqlstate_is_retryable(const char *state)
 static void
 commit_fall_back(Room *room)
 {
-	room_set_work(room, ROOM_IDLE);
+	pending_put_back(room, commit_take_sent(room, ROOM_IDLE));
 	if (room->refused_seq == room->published_seq)
 	{
 		room_fail(room, CLOSE_ERROR, "the edits cannot be stored");
 		return;
 	}
 	room->refused_seq = room->published_seq;
-	pending_put_back(room, room->sent);
-	room->sent = NULL;
 	room->must_catch_up = true;
 }
 
@@ -237,10 +199,8 @@ commit_retry(Room *room, unsigned delay_ms)
 static void
 commit_refuse_operation(Room *room)
 {
-	RoomBatch *batch = room->sent;
+	RoomBatch *batch = commit_take_sent(room, ROOM_IDLE);
 
-	room->sent = NULL;
-	room_set_work(room, ROOM_IDLE);
 	room_each_protocol(refuse, room, batch);
 	batch_free(batch);
 }
@@ -346,9 +306,8 @@ batch_clients(const RoomBatch *batch, Buf *text)
 	{
 		const BatchClient *entry = &batch->clients[i];
 
-		buf_printf(text, "%c%lld,%llu,%llu,%llu", i > 0 ? ',' : '{', (long long) entry->client->uid,
-				   (unsigned long long) entry->client->id, (unsigned long long) entry->first,
-				   (unsigned long long) entry->last);
+		buf_printf(text, "%c%lld,%llu,%llu,%llu", i > 0 ? ',' : '{', (long long) entry->uid,
+				   (unsigned long long) entry->id, (unsigned long long) entry->first, (unsigned long long) entry->last);
 	}
 	buf_puts(text, "}");
 	return pgparam_buf(text, 0);
@@ -412,17 +371,13 @@ commit_send_batch(Room *room, PgConn *conn)
 /* ---- edits made elsewhere ---- */
 
 static void
-commit_tailed(Room *room, PGresult *res)
+commit_tailed(Room *room, const PGresult *res)
 {
 	const char *batches = PQgetvalue(res, 0, 1);
 	size_t len = PQgetisnull(res, 0, 1) ? 0 : (size_t) PQgetlength(res, 0, 1);
 	bool finding = room->found_first != 0;
-	int64_t first = finding ? room->found_first : -1, last = finding ? room->sent->seq : -2;
-	int64_t uid = committed_find_stranger(batches, len, first, last);
+	int64_t last = finding ? room->sent->seq : 0;
 
-	if (uid != 0 && commit_resolve(room, res, uid))
-		return;
-	room_set_work(room, commit_resting(room));
 	if (len == 0 && finding)
 	{
 		room_fail(room, CLOSE_RESTART, "the sheet has to be read again"); /* another server, without the batch */
@@ -433,11 +388,11 @@ commit_tailed(Room *room, PGresult *res)
 		room->wanted_seq = 0; /* that was all */
 		room->must_catch_up = false;
 	}
-	committed_publish_stored(room, batches, len, finding ? room->sent : NULL, first, last);
+	publish_stored(room, batches, len, finding ? room->sent : NULL, room->found_first, last);
 	if (finding && room->published_seq >= last)
 		commit_finish(room, last);
 	else
-		committed_end(room);
+		publish_end(room);
 }
 
 static void
@@ -548,9 +503,9 @@ commit_send(Room *room)
 	while (commit_is_idle(room) && (batch = room->pending) != NULL && batch->count == 0 && batch->client_count == 0)
 	{
 		pending_take(room);
-		committed_publish_own(room, batch, room->published_seq);
+		publish_batch(room, batch, room->published_seq);
 		batch_free(batch);
-		committed_end(room);
+		publish_end(room);
 	}
 	if (room->work == ROOM_IDLE && room->pending != NULL && !room->must_catch_up && !gateway.suspended &&
 		(conn = schedule_connection(room, room->pending)) != NULL)

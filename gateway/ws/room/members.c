@@ -30,7 +30,7 @@ members_send_away(Room *room, const char *member)
 	for (Session *session = room->sessions; session != NULL; session = session->next)
 	{
 		if (member != NULL)
-			session_close_moved(session, address);
+			session->protocol->close_moved(session, address);
 		else
 			session_close(session, CLOSE_RESTART, "the gateway stops, or has lost contact with the others: come again");
 	}
@@ -53,11 +53,11 @@ members_may_add(Session *session, const Room *room)
 	if (room != NULL && room->state == ROOM_LOCKING && members_holder_serves(room))
 	{
 		redirect_put_address(room->holder, REDIRECT_WEBSOCKET, address);
-		session_close_moved(session, address);
+		session->protocol->close_moved(session, address);
 	}
 	else if ((is_lost || gateway.draining) &&
 			 redirect_find(session->sheet_id, REDIRECT_WEBSOCKET, address) == SERVED_ELSEWHERE)
-		session_close_moved(session, address);
+		session->protocol->close_moved(session, address);
 	else if (is_lost)
 		session_close(session, CLOSE_RESTART, "the sheet is moving");
 	else if (!gateway.ready || gateway.stopping ||
@@ -92,8 +92,7 @@ members_add(Session *session)
 	room->session_count++;
 	members_total++;
 	room_each_protocol(publish_member, room, session, true);
-	if (room->streams[session->form].readers++ == 0 && session->form == STREAM_V1)
-		pending_add_v1_frames(room);
+	room->streams[session->form].readers++;
 	if (room_is_open(room))
 		session->protocol->join(session);
 }
@@ -106,22 +105,22 @@ members_lease_end(void)
 	return uv_now(&gateway.loop) + (uint64_t) gateway.config.lease_seconds * 1000;
 }
 
-/* Ends a lock, or a request that waits. session: of the holder; NULL if it is unknown. */
+/* Ends a lock, or a request that waits. */
 static void
-members_end_lock(Room *room, SheetLock *lock, const Session *session)
+members_end_lock(Room *room, SheetLock *lock)
 {
-	if (!lock->waits && session != NULL)
-		pending_add_lock(room, lock, session, false);
+	if (!lock->waits)
+		pending_add_lock(room, lock, false);
 	locks_remove(&room->locks, lock);
 }
 
 /* Locks what is free, or renews it. */
 static void
-members_hold(Room *room, SheetLock *lock, const Session *session)
+members_hold(Room *room, SheetLock *lock)
 {
 	lock->waits = false;
 	lock->expires = members_lease_end();
-	pending_add_lock(room, lock, session, true);
+	pending_add_lock(room, lock, true);
 }
 
 void
@@ -143,10 +142,8 @@ members_grant_ranges(Room *room)
 	room->ranges_freed = false;
 	while ((lock = locks_next_free(&room->locks, lock)) != NULL)
 	{
-		const Session *session = members_find_holder(room, &lock->holder);
-
-		if (session != NULL)
-			members_hold(room, lock, session);
+		if (members_find_holder(room, &lock->holder) != NULL)
+			members_hold(room, lock);
 	}
 }
 
@@ -164,7 +161,7 @@ members_lock_cell(Session *session, uint32_t row, uint32_t col)
 		return V2_REASON_LOCKED;
 	if (lock == NULL && (lock = locks_add(locks, row, col, &holder, 0)) == NULL)
 		return V2_REASON_BUSY;
-	members_hold(session->room, lock, session);
+	members_hold(session->room, lock);
 	return V2_REASON_NONE;
 }
 
@@ -189,7 +186,7 @@ members_lock_range(Session *session, const uint32_t rect[4], bool *waits, const 
 	}
 	if (*waits)
 		return V2_REASON_LOCKED;
-	members_hold(session->room, lock, session);
+	members_hold(session->room, lock);
 	return V2_REASON_NONE;
 }
 
@@ -203,7 +200,7 @@ members_unlock_cell(Session *session, uint32_t row, uint32_t col)
 		return V2_REASON_NONE;
 	if (!locks_same_holder(&lock->holder, &holder))
 		return V2_REASON_LOCKED;
-	members_end_lock(session->room, lock, session);
+	members_end_lock(session->room, lock);
 	members_free_ranges(session->room);
 	return V2_REASON_NONE;
 }
@@ -216,7 +213,7 @@ members_unlock_range(Session *session, const uint32_t rect[4])
 
 	if (lock == NULL)
 		return;
-	members_end_lock(session->room, lock, session);
+	members_end_lock(session->room, lock);
 	members_free_ranges(session->room);
 }
 
@@ -227,7 +224,7 @@ members_end_locks(Session *session)
 	SheetLock *lock;
 
 	while ((lock = locks_find_of(&session->room->locks, &holder, UINT64_MAX)) != NULL)
-		members_end_lock(session->room, lock, session);
+		members_end_lock(session->room, lock);
 	members_free_ranges(session->room);
 }
 
@@ -258,7 +255,7 @@ members_expire_locks(Room *room)
 	SheetLock *lock;
 
 	while ((lock = locks_find_of(&room->locks, NULL, uv_now(&gateway.loop))) != NULL)
-		members_end_lock(room, lock, members_find_holder(room, &lock->holder));
+		members_end_lock(room, lock);
 	members_free_ranges(room);
 }
 

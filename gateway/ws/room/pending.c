@@ -1,13 +1,14 @@
 /*
  * pending.c - the batches of a room that have not been sent yet.
  *
- * Edits and frames are appended to the last batch. A new one is begun when it is full, or when an operation that
+ * Edits are appended to the last batch. A new one is begun when it is full, or when an operation that
  * the database may refuse needs one of its own. The first is sent next (commit.c).
  */
 #include "ws/room/pending.h"
 
 #include "ws/room/schedule.h"
-#include "ws/wire/v1_encode.h"
+
+#include <string.h>
 
 #define BATCH_EDITS_MAX 60000			   /* below SHEET_MAX_BATCH_EDITS */
 #define BATCH_BYTES_MAX (12 * 1024 * 1024) /* below SHEET_MAX_BATCH_BYTES by more than one edit */
@@ -22,7 +23,6 @@ pending_begin_batch(Room *room)
 	if (batch == NULL)
 		return NULL;
 	batch->number = ++room->last_batch;
-	batch->has_v1 = room->streams[STREAM_V1].readers > 0;
 	if (room->pending_last != NULL)
 		room->pending_last->next = batch;
 	else
@@ -81,7 +81,7 @@ pending_bytes(const Room *room)
 	size_t bytes = 0;
 
 	for (const RoomBatch *batch = room->pending; batch != NULL; batch = batch->next)
-		bytes += batch->edits.len + batch->frames.len + batch->event_size * sizeof(RoomEvent);
+		bytes += batch->edits.len + batch->infos.len + batch->event_size * sizeof(RoomEvent);
 	return bytes;
 }
 
@@ -116,38 +116,20 @@ pending_add_edit(Room *room, RoomBatch *batch, const Edit *edit)
 }
 
 void
-pending_add_lock(Room *room, const SheetLock *lock, const Session *session, bool locked)
+pending_add_lock(Room *room, const SheetLock *lock, bool locked)
 {
 	RoomBatch *batch = pending_batch(room, 1, 0);
 	RoomEvent *event = batch != NULL ? batch_add_event(batch) : NULL;
-	Buf payload = {NULL, 0, 0};
 
 	if (event == NULL)
 	{
 		room_fail_memory(room);
 		return;
 	}
-	if (!lock->range)
-	{
-		v1_put_lock(&payload, locked ? "acquire" : "release", lock->rect[0], lock->rect[1], &session->name_json);
-		batch_add_v1_frame(batch, &payload);
-		buf_free(&payload);
-	}
-	room_mark_dirty(room);
 	event->is_lock = true;
-	event->lock = batch_lock_of(lock);
-	if (!locked)
-		event->lock.session = event->lock.uid = 0;
-}
-
-void
-pending_add_v1_frames(Room *room)
-{
-	if (room->sent != NULL && !room->sent->has_v1)
-		batch_add_v1_frames(room->sent);
-	for (RoomBatch *batch = room->pending; batch != NULL; batch = batch->next)
-	{
-		if (!batch->has_v1)
-			batch_add_v1_frames(batch);
-	}
+	event->freed = !locked;
+	event->range = lock->range;
+	memcpy(event->rect, lock->rect, sizeof(event->rect));
+	event->holder = lock->holder;
+	room_mark_dirty(room);
 }

@@ -13,10 +13,8 @@ extern RoomBatch *pending_batch(Room *room, uint32_t edits, size_t bytes);
 extern RoomBatch *pending_refusable_batch(Room *room);
 /* Appends an edit, for which batch_reserve() has reserved memory. */
 extern void pending_add_edit(Room *room, RoomBatch *batch, const Edit *edit);
-/* Appends that the session has locked the cell or range, or that it is free. */
-extern void pending_add_lock(Room *room, const SheetLock *lock, const Session *session, bool locked);
-/* The first member of protocol v1 has come: makes the v1 frames of batches without. */
-extern void pending_add_v1_frames(Room *room);
+/* Appends that the cell or range is locked, or free again. */
+extern void pending_add_lock(Room *room, const SheetLock *lock, bool locked);
 
 /* Removes the oldest batch; there is one. The caller owns it. */
 extern RoomBatch *pending_take(Room *room);

@@ -1,5 +1,5 @@
 /*
- * publish.c - writes the streams of rooms to their receivers; and what happens to receivers that lag.
+ * publish.c - committed batches go into the room's streams, in the order of seqs, and the streams to their receivers.
  *
  * Writing costs the gateway more than anything else it does for an edit: one send() for each receiver. So the database
  * gets its next batches first, and works on them while receivers are served, in slices of time (iteration.c). Rooms
@@ -28,14 +28,261 @@
  */
 #include "ws/room/publish.h"
 
+#include "common/extent.h"
 #include "core/database.h"
 #include "core/gateway.h"
 #include "core/metrics.h"
+#include "ws/room/move.h"
 #include "ws/room/pending.h"
 #include "ws/room/schedule.h"
 
 #define RATE_INTERVAL_MS 30000
 #define RATE_MIN		 65536 /* bytes a second */
+
+/* ---- the sheet's extent and properties ---- */
+
+static void
+publish_extend(Room *room, uint32_t rows, uint32_t cols)
+{
+	room->extent.rows = rows > room->extent.rows ? rows : room->extent.rows;
+	room->extent.cols = cols > room->extent.cols ? cols : room->extent.cols;
+}
+
+/* Applies the edits to the room's extent and properties. */
+static void
+publish_apply_edits(Room *room, EditReader reader)
+{
+	LineChange change;
+	Edit edit;
+
+	while (edit_read(&reader, &edit) == EDIT_OK)
+	{
+		if (!properties_apply(&room->properties, &edit, 0))
+			room_fail_memory(room);
+		if (line_change_of(&edit, &change))
+		{
+			uint32_t *extent = change.rows ? &room->extent.rows : &room->extent.cols;
+
+			*extent = extent_after(&change, *extent);
+		}
+		else if (edit_extends(&edit))
+			publish_extend(room, edit.row + 1, edit.col + 1);
+	}
+}
+
+/* ---- batches ---- */
+
+void
+publish_batch(Room *room, RoomBatch *batch, int64_t seq)
+{
+	EditReader reader;
+
+	room->published_batch = batch->number;
+	if (batch_failed(batch))
+	{
+		room_fail_memory(room);
+		return;
+	}
+	room_each_protocol(publish_own, room, batch, seq);
+	edit_reader_init_edits(&reader, batch->edits.data, batch->edits.len, batch->count);
+	writes_add(&room->writes, reader, batch->count, seq);
+	if (batch->refusable)
+	{
+		move_by_edits(room, reader, seq);
+		publish_apply_edits(room, reader);
+	}
+	else
+		publish_extend(room, batch->rows, batch->cols);
+	metrics.edits_committed += batch->count;
+}
+
+/* ---- own structural batches ---- */
+
+/* Collects the edits that empty cells, but for those in deleted rows or columns, if `deletion` is what follows them:
+ * the database records the contents that a deletion removes so. */
+static void
+collect_emptied(RoomBatch *own, const LineChange *deletion)
+{
+	const Edit *edits = (const Edit *) own->emptied.data;
+
+	for (size_t i = 0; i < own->emptied.len / sizeof(Edit); i++)
+	{
+		uint32_t line = deletion != NULL && deletion->rows ? edits[i].row : edits[i].col;
+
+		if (deletion == NULL || line < deletion->at || line - deletion->at >= deletion->n)
+			batch_put_edit_in_parts(own, &edits[i]);
+	}
+	if (buf_failed(&own->emptied))
+		buf_fail(&own->edits);
+	own->emptied.len = 0;
+}
+
+/* Collects the edits of one of the batch's rows in the log: the database has added those that rewrite formulas. */
+static void
+publish_collect(RoomBatch *own, EditReader reader, int64_t last)
+{
+	LineChange change;
+	Edit edit;
+
+	if (own->collected == 0)
+	{
+		Buf sent = batch_take_edits(own);
+
+		own->event_count = 0;
+		buf_free(&sent);
+	}
+	own->collected = last;
+	while (edit_read(&reader, &edit) == EDIT_OK)
+	{
+		bool deletes = line_change_of(&edit, &change) && !change.insert;
+
+		edit.old = (EditText){NULL, 0};
+		if (edit.kind == EDIT_SET && edit.content.len == 0 && edit.style.data != NULL && edit.style.len == 0)
+		{
+			edit.content = edit.style = (EditText){"", 0};
+			buf_put(&own->emptied, &edit, sizeof(edit));
+			continue;
+		}
+		collect_emptied(own, deletes ? &change : NULL);
+		batch_put_edit_in_parts(own, &edit);
+	}
+}
+
+/* ---- batches of others ---- */
+
+/* Batches of others that are published as one, so that thousands of single edits, as of one SQL statement, are few
+ * messages. */
+typedef struct PublishRun
+{
+	EditReader from;
+	int64_t last; /* 0: none */
+} PublishRun;
+
+static void
+run_end(Room *room, PublishRun *run)
+{
+	if (run->last != 0)
+		room_each_protocol(publish_run, room, run->from, run->last);
+	run->last = 0;
+}
+
+static bool
+batch_has_structure(EditReader reader)
+{
+	EditKind kind;
+
+	while (edit_read_kind(&reader, &kind) == EDIT_OK)
+	{
+		if (edit_is_structure(kind))
+			return true;
+	}
+	return false;
+}
+
+/* Publishes a batch of others, which the reader `from` begins. The run ends before and behind structure edits, which
+ * move what is published after them. */
+static void
+publish_foreign(Room *room, PublishRun *run, EditReader from, const EditBatch *batch, EditReader reader)
+{
+	int64_t last = (int64_t) batch->first_seq + batch->count - 1;
+	bool moves = batch_has_structure(reader);
+
+	if (moves)
+		run_end(room, run);
+	if (run->last == 0)
+		run->from = from;
+	run->last = last;
+	room_each_protocol(publish_stored, room, batch, reader);
+	publish_apply_edits(room, reader);
+	if (moves)
+	{
+		run_end(room, run);
+		move_by_edits(room, reader, last);
+	}
+	writes_add(&room->writes, reader, batch->count, last);
+}
+
+void
+publish_stored(Room *room, const char *data, size_t len, RoomBatch *own, int64_t own_first, int64_t own_last)
+{
+	PublishRun run = {.last = 0};
+	EditReader reader, from;
+	EditBatch batch;
+	Edit edit;
+
+	edit_reader_init(&reader, data, len);
+	for (from = reader; edit_read_batch(&reader, &batch) == EDIT_OK; from = reader)
+	{
+		bool is_own = own != NULL && (int64_t) batch.first_seq >= own_first && (int64_t) batch.first_seq <= own_last;
+		int64_t last = (int64_t) batch.first_seq + batch.count - 1;
+
+		if (is_own)
+			run_end(room, &run);
+		if (is_own && own->structural)
+		{
+			if (last > own->collected)
+				publish_collect(own, reader, last);
+			if (last == own_last)
+			{
+				collect_emptied(own, NULL);
+				publish_batch(room, own, own_last);
+			}
+		}
+		else if (is_own && (int64_t) batch.first_seq == own_first)
+		{
+			publish_batch(room, own, own_last);
+			last = own_last;
+		}
+		if (!is_own && last > room->published_seq)
+			publish_foreign(room, &run, from, &batch, reader);
+		while (edit_read(&reader, &edit) == EDIT_OK)
+			metrics.edits_foreign += !is_own && last > room->published_seq && edit_is_of_cell(edit.kind);
+		if (is_own && own->structural && last < own_last)
+			continue;
+		if (last > room->published_seq)
+			room->published_seq = last;
+		room_each_protocol(published, room, false);
+	}
+	run_end(room, &run);
+}
+
+void
+publish_later(Room *room)
+{
+	bool failed = false;
+
+	/* Nothing may follow what a stream could not take, and nothing is acknowledged then. */
+	for (int form = 0; form < STREAM_FORMS; form++)
+		failed |= room->streams[form].fanout.failed;
+	if (failed)
+		room_fail_memory(room);
+	if (room->authors != NULL)
+		schedule_add(room, ROOM_ANSWERING);
+	schedule_add(room, ROOM_PUBLISHING);
+}
+
+void
+publish_end(Room *room)
+{
+	publish_later(room);
+	room_each_protocol(published, room, true);
+}
+
+void
+publish_acknowledge_later(Room *room, RoomBatch *batch, int64_t seq)
+{
+	RoomBatch **link = &room->unacknowledged;
+
+	if (batch->client_count == 0)
+	{
+		batch_free(batch);
+		return;
+	}
+	batch->seq = seq;
+	while (*link != NULL)
+		link = &(*link)->next;
+	*link = batch;
+}
 
 /* ---- authors ---- */
 
@@ -61,38 +308,6 @@ publish_forget(Session *session)
 		link = &(*link)->next_author;
 	*link = session->next_author;
 	session->author_of = 0;
-}
-
-void
-publish_later(Room *room)
-{
-	bool failed = false;
-
-	/* Nothing may follow what a stream could not take, and nothing is acknowledged then. */
-	for (int form = 0; form < STREAM_FORMS; form++)
-		failed |= room->streams[form].fanout.failed;
-	if (failed)
-		room_fail_memory(room);
-	if (room->authors != NULL)
-		schedule_add(room, ROOM_ANSWERING);
-	schedule_add(room, ROOM_PUBLISHING);
-}
-
-void
-publish_acknowledge_later(Room *room, RoomBatch *batch, int64_t seq)
-{
-	RoomBatch **link = &room->unacknowledged;
-
-	if (batch->client_count == 0)
-	{
-		batch_free(batch);
-		return;
-	}
-	batch->seq = seq;
-	while (*link != NULL)
-		link = &(*link)->next;
-	*link = batch;
-	publish_later(room);
 }
 
 /* Goes on writing large batches to the database, which works on a batch when it has all of it. Returns whether there is

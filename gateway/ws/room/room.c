@@ -25,6 +25,7 @@
 const Protocol *const room_protocols[] = {&protocol_v1, &protocol_v2, NULL};
 
 static SheetMap rooms;
+
 size_t
 room_count(void)
 {
@@ -109,13 +110,12 @@ void
 room_set_work(Room *room, RoomWork work)
 {
 	static const unsigned next[] = {
-		[ROOM_IDLE] = TO(ROOM_IDLE) | TO(ROOM_APPLYING) | TO(ROOM_TAILING) | TO(ROOM_HELD) | TO(ROOM_RESOLVING),
-		[ROOM_HELD] = TO(ROOM_HELD) | TO(ROOM_APPLYING) | TO(ROOM_TAILING) | TO(ROOM_IDLE) | TO(ROOM_RESOLVING),
-		[ROOM_APPLYING] = TO(ROOM_IDLE) | TO(ROOM_HELD) | TO(ROOM_RETRYING) | TO(ROOM_FINDING) | TO(ROOM_RESOLVING),
+		[ROOM_IDLE] = TO(ROOM_IDLE) | TO(ROOM_APPLYING) | TO(ROOM_TAILING) | TO(ROOM_HELD),
+		[ROOM_HELD] = TO(ROOM_HELD) | TO(ROOM_APPLYING) | TO(ROOM_TAILING) | TO(ROOM_IDLE),
+		[ROOM_APPLYING] = TO(ROOM_IDLE) | TO(ROOM_HELD) | TO(ROOM_RETRYING) | TO(ROOM_FINDING),
 		[ROOM_RETRYING] = TO(ROOM_APPLYING),
-		[ROOM_FINDING] = TO(ROOM_FINDING) | TO(ROOM_TAILING) | TO(ROOM_IDLE) | TO(ROOM_RESOLVING),
+		[ROOM_FINDING] = TO(ROOM_FINDING) | TO(ROOM_TAILING) | TO(ROOM_IDLE),
 		[ROOM_TAILING] = TO(ROOM_IDLE) | TO(ROOM_HELD) | TO(ROOM_FINDING),
-		[ROOM_RESOLVING] = TO(ROOM_IDLE) | TO(ROOM_HELD) | TO(ROOM_FINDING) | TO(ROOM_RESOLVING),
 	};
 
 	if (room->state != ROOM_LOST && (next[room->work] & TO(work)) == 0)
@@ -341,7 +341,6 @@ room_free(Room *room)
 		coord_release(gateway.coord, room_sheet_id(room)); /* or ends the wait for it; does nothing if it is gone */
 	batch_free_all(room->pending);
 	batch_free_all(room->sent);
-	PQclear(room->answer);
 	room_each_protocol(free_room, room);
 	for (int form = 0; form < STREAM_FORMS; form++)
 		fanout_free(&room->streams[form].fanout);
@@ -383,7 +382,7 @@ room_release(Room *room, RoomState state, PgResultFn fn)
 void
 room_check_end(Room *room)
 {
-	bool busy = room->pending_edits > 0 || room->clients != NULL || room->work != ROOM_IDLE;
+	bool busy = room->pending != NULL || room->work != ROOM_IDLE;
 
 	if (room->session_count > 0 || room->queries > 0 || schedule_has_room(room) || (room_is_open(room) && busy))
 		return;

@@ -7,9 +7,9 @@
  *   held.c       waits while another transaction holds the sheet
  *   room.c       life: the sheet's lock, the claim, the end
  *   pending.c    edits that wait for their batch to be sent
- *   publish.c    writes the streams to their receivers; what happens to receivers that lag
+ *   move.c       structure edits move what names cells
+ *   publish.c    committed batches go into the streams, and the streams to their receivers; receivers that lag
  *   members.c    sessions come and leave; locks of cells and ranges
- *   committed.c  committed batches go into the streams, and move what names cells
  *   commit.c     sends batches to the database, and reads those of others
  *   admission.c  who may be a member
  *   handover.c   moves the sheet to another gateway
@@ -29,7 +29,6 @@
 #include "ws/session/session.h"
 #include "ws/wire/fanout.h"
 
-#include <libpq-fe.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -51,13 +50,12 @@ typedef enum RoomState
 /*
  * What the room's only statement on the edit connections is. room_set_work() asserts the transitions:
  *
- *   IDLE      -> APPLYING, TAILING, HELD (an unclaimed room), RESOLVING
- *   HELD      -> APPLYING, TAILING, IDLE, RESOLVING
- *   APPLYING  -> IDLE, HELD, RETRYING, FINDING, RESOLVING
+ *   IDLE      -> APPLYING, TAILING, HELD (an unclaimed room)
+ *   HELD      -> APPLYING, TAILING, IDLE
+ *   APPLYING  -> IDLE, HELD, RETRYING, FINDING
  *   RETRYING  -> APPLYING
- *   FINDING   -> TAILING, IDLE, RESOLVING
+ *   FINDING   -> TAILING, IDLE
  *   TAILING   -> IDLE, HELD, FINDING
- *   RESOLVING -> IDLE, HELD, FINDING
  */
 typedef enum RoomWork
 {
@@ -66,8 +64,7 @@ typedef enum RoomWork
 	ROOM_APPLYING, /* a batch is under way */
 	ROOM_RETRYING, /* the same batch is sent again after a while: its outcome is unknown, or the error is retryable */
 	ROOM_FINDING,  /* a batch that was sent again is stored; what is stored before it has to be read first */
-	ROOM_TAILING,  /* edits made elsewhere are being read */
-	ROOM_RESOLVING /* the name of an author elsewhere is being read */
+	ROOM_TAILING   /* edits made elsewhere are being read */
 } RoomWork;
 
 /* Whether members have been sent everything, and may send. Set by publish_control() and room_watch() only. */
@@ -125,25 +122,6 @@ typedef struct RoomExtent
 	uint32_t rows, cols;
 } RoomExtent;
 
-/*
- * The sender of numbered operations (protocol v2): (account, client). It outlives its session while operations are
- * under way, so that one that is sent again over another connection is recognised.
- */
-typedef struct RoomClient
-{
-	struct RoomClient *next;
-	int64_t uid;
-	uint64_t id;
-	Session *session;	/* the last one of this client; NULL when it has left */
-	bool known;			/* the database has been asked for its last operation */
-	bool undecided;		/* the database may refuse its last operation */
-	uint64_t taken;		/* the last operation that is in a batch, or committed */
-	uint64_t committed; /* the last committed operation */
-	int64_t seq;		/* the sheet's seq with it */
-	RoomBatch *batch;	/* of the last operation, until it is committed */
-	size_t batch_index; /* in batch->clients */
-} RoomClient;
-
 typedef struct Room
 {
 	SheetEntry entry; /* by sheet id; must be first */
@@ -164,8 +142,10 @@ typedef struct Room
 	/* Members. */
 	Session *sessions;
 	Session *authors; /* who wait for a batch with edits of theirs */
+	Session *closing; /* members that are closing, and have not resigned */
 	int session_count;
 	SheetLocks locks;
+	bool ranges_freed; /* requests for ranges may wait for nothing any more */
 
 	/* What is published. */
 	RoomStream streams[STREAM_FORMS];
@@ -194,16 +174,13 @@ typedef struct Room
 	bool must_catch_up; /* more than sheet.apply returns: fetched before the next batch is sent */
 	int64_t wanted_seq; /* edits up to here exist */
 	uint64_t tail_at;	/* ns: not fetched before */
-	PGresult *answer;	/* kept while a name is being read */
-	int resolved;		/* names asked for since something was published */
 
 	/* Protocols. */
 	struct V1Join *v1_join;		  /* sessions of v1 that are joining */
-	RoomClient *clients;		  /* of v2 */
+	struct V1Stream *v1_stream;	  /* what is to be published to v1, and waits */
+	struct V2Client *clients;	  /* of v2 */
 	struct ComputedValue *values; /* of v2 */
 	bool cursors_moved;			  /* of v2 */
-	bool ranges_freed;			  /* requests for ranges may wait for nothing any more */
-	Session *closing;			  /* members that are closing, and have not resigned */
 } Room;
 
 #define room_sheet_id(room) ((room)->entry.sheet_id)

@@ -119,8 +119,7 @@ session_want_write(Session *session)
 void
 session_send(Session *session, Buf *payload)
 {
-	bool binary = session->form == STREAM_V2 + V2_BINARY || session->form == STREAM_V2_RANGES + V2_BINARY;
-	FrameOp op = binary ? FRAME_BINARY : FRAME_TEXT;
+	FrameOp op = session->binary ? FRAME_BINARY : FRAME_TEXT;
 
 	if (session_is_open(session))
 		session_add_frame(session,

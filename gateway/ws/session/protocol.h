@@ -35,12 +35,17 @@ typedef struct Protocol
 {
 	/* ---- a session ---- */
 
+	/* Its locks are its own; false: all sessions of the account have them. */
+	bool locks_itself;
+
 	/* A whole message, in the states GREETING and LIVE. */
 	void (*receive)(struct Session *session, const char *data, size_t len, bool binary);
 	/* The room serves: WAITING -> JOINING, and later LIVE. */
 	void (*join)(struct Session *session);
 	/* A session in state JOINING closes or leaves. */
 	void (*stop_joining)(struct Session *session);
+	/* Closes the session, whose sheet is served at this ws:// address. */
+	void (*close_moved)(struct Session *session, const char *address);
 	/* The session closes: its locks, its selection and its presence end with this iteration of the loop. */
 	void (*closing)(struct Session *session);
 	/* Its connection has ended: the session leaves its room. */

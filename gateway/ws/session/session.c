@@ -9,7 +9,6 @@
 #include "common/utf8.h"
 #include "core/gateway.h"
 #include "core/metrics.h"
-#include "core/redirect.h"
 #include "support/log.h"
 
 #include <stdio.h>
@@ -61,7 +60,7 @@ session_set_state(Session *session, SessionState state)
 LockHolder
 session_lock_holder(const Session *session)
 {
-	return (LockHolder){session->uid, session->v2 != NULL ? session->number : 0};
+	return (LockHolder){session->uid, session->protocol->locks_itself ? session->number : 0};
 }
 
 bool
@@ -144,15 +143,6 @@ session_close(Session *session, int code, const char *reason)
 	for (len = strlen(session->close_reason); len > 0 && !utf8_check(session->close_reason, len, NULL); len--)
 		session->close_reason[len - 1] = '\0';
 	session_begin_close(session);
-}
-
-void
-session_close_moved(Session *session, const char *address)
-{
-	char reason[REDIRECT_MAX + 16];
-
-	snprintf(reason, sizeof(reason), session->v2 != NULL ? "{\"ws\":\"%s\"}" : "%s", address);
-	session_close(session, session->v2 != NULL ? CLOSE_MOVED : CLOSE_RESTART, reason);
 }
 
 void

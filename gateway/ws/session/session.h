@@ -108,6 +108,7 @@ typedef struct Session
 	char close_reason[124];
 
 	StreamForm form;
+	bool binary;	/* its messages are frames of bytes */
 	Fanout *stream; /* of the room, in which the cursor is */
 	FanoutCursor cursor;
 	uint64_t stream_end; /* CLOSING: the stream is sent up to this position */
@@ -139,8 +140,6 @@ extern LockHolder session_lock_holder(const Session *session);
 extern bool session_is_open(const Session *session);
 /* Closes the session, after what is queued has been sent. Every close goes through here or session_fail(). */
 extern void session_close(Session *session, int code, const char *reason);
-/* Closes the session, whose sheet is served at this ws:// address. */
-extern void session_close_moved(Session *session, const char *address);
 /* Closes the session for want of memory. Nothing more of the stream is sent, since something before it is missing. */
 extern void session_fail(Session *session);
 /* A query that counted in session->queries is answered. */

@@ -114,7 +114,7 @@ join_mark(Room *room, V1Join *join)
 		join->marks = marks;
 		join->mark_size = size;
 	}
-	join->marks[join->mark_count++] = (JoinMark){room->published_seq, stream->end};
+	join->marks[join->mark_count++] = (JoinMark){v1_stream_seq(room), stream->end};
 }
 
 /* ---- joining ---- */
@@ -203,7 +203,7 @@ join_try(Room *room, V1Join *join)
 {
 	uint64_t position = room->streams[STREAM_V1].fanout.end;
 
-	if (join->snapshot == NULL || room->published_seq < join->snapshot->seq)
+	if (join->snapshot == NULL || v1_stream_seq(room) < join->snapshot->seq)
 		return;
 	for (size_t i = 0; i < join->mark_count; i++)
 	{
@@ -222,7 +222,7 @@ join_try(Room *room, V1Join *join)
 }
 
 void
-v1_published(Room *room, bool done)
+v1_join_published(Room *room, bool done)
 {
 	V1Join *join = room->v1_join;
 
@@ -334,7 +334,7 @@ v1_stop_joining(Session *session)
 }
 
 void
-v1_free_room(Room *room)
+v1_join_free(Room *room)
 {
 	if (room->v1_join == NULL)
 		return;

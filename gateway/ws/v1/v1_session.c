@@ -1,5 +1,6 @@
 /*
- * v1_session.c - sessions of protocol v1: what they send, and what is published to them. v1_join.c has how they begin.
+ * v1_session.c - sessions of protocol v1: what they send. v1_join.c has how they begin, v1_stream.c what is
+ * published to them.
  */
 #include "common/edit_codec.h"
 #include "common/utf8.h"
@@ -7,7 +8,6 @@
 #include "core/gateway.h"
 #include "core/metrics.h"
 #include "db/pgresult.h"
-#include "ws/cache/accounts.h"
 #include "ws/room/admission.h"
 #include "ws/room/members.h"
 #include "ws/room/pending.h"
@@ -167,7 +167,9 @@ static void
 v1_modify(Session *session, const V1Message *message)
 {
 	const char *problem = v1_cell_problem(session, message->row, message->col);
+	/* An info that is no style is passed on and not stored. */
 	bool styled = message->info_len > 0 && message->info[0] == '{' && message->info_len <= SHEET_MAX_STYLE_BYTES;
+	bool passed_on = !styled && message->info_len > 0 && message->info[0] != 'n';
 	RoomBatch *batch;
 	Edit edit;
 
@@ -185,9 +187,8 @@ v1_modify(Session *session, const V1Message *message)
 				  .content = {message->content, (uint32_t) message->content_len},
 				  .style = {styled ? message->info : NULL, styled ? (uint32_t) message->info_len : 0}};
 	batch = pending_batch(session->room, 1, 0);
-	if (batch == NULL || !batch_reserve(batch, edit_size_bound(&edit),
-										V1_MODIFY_PARTS + 20 + message->content_len * JSON_GROWTH + message->info_len +
-											session->name_json.len))
+	if (batch == NULL || !batch_reserve(batch, edit_size_bound(&edit)) ||
+		(passed_on && !v1_put_info(batch, message->info, message->info_len)))
 	{
 		session_fail(session);
 		return;
@@ -195,7 +196,6 @@ v1_modify(Session *session, const V1Message *message)
 	pending_add_edit(session->room, batch, &edit);
 	publish_expect(session, batch);
 	metrics.edits_received++;
-	batch_add_v1_edit(batch, &edit, message->info, message->info_len, &session->name_json);
 }
 
 /* RFC 6455 8.1. utf8_check() also refuses NUL, which is UTF-8. */
@@ -249,55 +249,12 @@ v1_receive(Session *session, const char *text, size_t len, bool binary)
 		v1_release(session, &message);
 }
 
-/* ---- what is published ---- */
+/* ---- what it is told ---- */
 
 static void
-v1_publish_own(Room *room, const RoomBatch *batch, int64_t seq)
+v1_close_moved(Session *session, const char *address)
 {
-	/* A structural batch ends the members' sessions: v1_moved(). */
-	if (batch->frames.len > 0 && !batch->structural)
-		fanout_append(&room->streams[STREAM_V1].fanout, batch->frames.data, batch->frames.len);
-}
-
-static void
-v1_publish_stored(Room *room, const EditBatch *batch, EditReader reader)
-{
-	RoomStream *stream = &room->streams[STREAM_V1];
-	Edit edit;
-
-	while (stream->readers > 0 && edit_read(&reader, &edit) == EDIT_OK)
-	{
-		const Account *account = accounts_find((int64_t) edit.uid);
-		Buf name = {NULL, 0, 0};
-		Buf payload = {NULL, 0, 0};
-		EditText content;
-
-		if (!edit_is_of_cell(edit.kind))
-			continue;
-		/* v1 has no message for a style alone: the unchanged content goes with it. */
-		content = edit.kind == EDIT_STYLE ? edit.old : edit.content;
-		buf_puts_json(&name, account != NULL ? account->name : "");
-		v1_put_modify(&payload, edit.row, edit.col, content.data, content.len, edit.style.data, edit.style.len, &name);
-		fanout_append_message(&stream->fanout, false, &payload);
-		buf_free(&payload);
-		buf_free(&name);
-	}
-}
-
-/* v1 has no message for structure edits. Members are sent what came before, as far as their sockets take it, and have
- * to read the sheet again. */
-static void
-v1_moved(Room *room, const LineChange *changes, size_t n)
-{
-	for (Session *session = room->sessions; session != NULL; session = session->next)
-	{
-		if (session->form != STREAM_V1)
-			continue;
-		if (session->state == SESSION_LIVE)
-			session_deliver(session);
-		session_close(session, CLOSE_RESTART, "rows or columns have moved: the sheet has to be read again");
-		session_leave_stream(session);
-	}
+	session_close(session, CLOSE_RESTART, address);
 }
 
 static void
@@ -315,6 +272,7 @@ const Protocol protocol_v1 = {
 	.receive = v1_receive,
 	.join = v1_join,
 	.stop_joining = v1_stop_joining,
+	.close_moved = v1_close_moved,
 	.closing = members_resign_soon,
 	.leave = members_remove,
 	.renew = members_renew_locks,

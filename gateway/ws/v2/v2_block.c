@@ -48,7 +48,7 @@ block_send_part(BlockQuestion *question, bool more)
 static void
 block_put_cell(BlockQuestion *question, const Edit *cell)
 {
-	if (question->edits.len > V2_PART_BYTES)
+	if (question->edits.len > BATCH_PART_BYTES)
 		block_send_part(question, true);
 	edits_put(&question->edits, &question->writer, cell);
 	question->count++;

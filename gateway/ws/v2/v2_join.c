@@ -62,7 +62,7 @@ join_list_locks(const Room *room, uint32_t *count)
 		for (const SheetLock *lock = locks_list(&room->locks, i); lock != NULL; lock = lock->next)
 		{
 			if (!lock->waits && members_find_holder(room, &lock->holder) != NULL)
-				list[(*count)++] = batch_lock_of(lock);
+				list[(*count)++] = v2_lock_of(lock->rect, lock->range, lock->holder);
 		}
 	}
 	return list;
@@ -160,7 +160,7 @@ join_send_properties(Session *session)
 		edit.uid = 0;
 		edits_put(&edits, &writer, &edit);
 		count++;
-		if (edits.len <= V2_PART_BYTES && i + 1 < set->count)
+		if (edits.len <= BATCH_PART_BYTES && i + 1 < set->count)
 			continue;
 		join_put_properties(session, &edits, count, i + 1 < set->count);
 		count = 0;
@@ -375,7 +375,7 @@ join_resume(Session *session)
 static void
 join_set_committed(Session *session, const PGresult *res)
 {
-	RoomClient *client = session->v2->client;
+	V2Client *client = session->v2->client;
 	uint64_t acked = session->v2->acked;
 
 	if (client != NULL && !client->known)

@@ -19,7 +19,7 @@
 #define STREAMING_AHEAD (1024 * 1024)			/* bytes; reading goes on at half of it */
 #define STREAMING_SHARE (BLOCK_CONNECTIONS - 1) /* connections of an account */
 
-/* A row is about a message (V2_PART_BYTES). */
+/* A row is about a message (BATCH_PART_BYTES). */
 static const char streaming_sql[] = "SELECT cells FROM sheet.read_cells($1, $2, $3, $4, $5, 262144)";
 
 typedef struct Streaming

@@ -2,7 +2,7 @@
  * v2_op.c - operations of protocol v2: all or nothing, in their sender's order, each exactly once.
  *
  * An operation is taken into the room's batch as a whole, or refused. The database stores each client's last committed
- * operation in the transaction that has its edits. Operations under way are known here (RoomClient), so that one that
+ * operation in the transaction that has its edits. Operations under way are known here (V2Client), so that one that
  * is sent again over another connection is not taken twice. A gateway reads a client's last operation after its claim
  * of the sheet: from then on the database refuses batches of the gateway before (an older epoch).
  *
@@ -10,7 +10,7 @@
  * a committed one without its sender's knowledge, and "committed up to n" says all.
  *
  * An operation names cells as of a seq (base). It is taken for the cells as of the last published seq, and is moved
- * with them from then on (committed.c). One with structure edits or properties is a batch of its own, and its client is
+ * with them from then on (move.c). One with structure edits or properties is a batch of its own, and its client is
  * undecided until it is committed: only the database knows whether the sheet has room for them.
  */
 #include "common/extent.h"
@@ -21,7 +21,6 @@
 #include "ws/room/publish.h"
 #include "ws/room/schedule.h"
 #include "ws/v2/v2_session.h"
-#include "ws/wire/v1_encode.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,9 +28,9 @@
 /* ---- clients ---- */
 
 static void
-client_free(Room *room, RoomClient *client)
+client_free(Room *room, V2Client *client)
 {
-	RoomClient **link = &room->clients;
+	V2Client **link = &room->clients;
 
 	while (*link != client)
 		link = &(*link)->next;
@@ -41,7 +40,7 @@ client_free(Room *room, RoomClient *client)
 
 /* Returns whether the client is not connected and has nothing under way. */
 static bool
-client_is_idle(const RoomClient *client)
+client_is_idle(const V2Client *client)
 {
 	return client->session == NULL && client->taken == client->committed;
 }
@@ -50,13 +49,13 @@ bool
 v2_open_client(Session *session)
 {
 	Room *room = session->room;
-	RoomClient *client = room->clients;
+	V2Client *client = room->clients;
 
 	while (client != NULL && (client->uid != session->uid || client->id != session->v2->client_id))
 		client = client->next;
 	if (client == NULL)
 	{
-		client = calloc(1, sizeof(RoomClient));
+		client = calloc(1, sizeof(V2Client));
 		if (client == NULL)
 			return false;
 		client->uid = session->uid;
@@ -77,7 +76,7 @@ v2_open_client(Session *session)
 void
 v2_close_client(Session *session)
 {
-	RoomClient *client = session->v2->client;
+	V2Client *client = session->v2->client;
 
 	session->v2->client = NULL;
 	if (client == NULL)
@@ -97,7 +96,7 @@ v2_free_clients(Room *room)
 /* ---- acknowledging ---- */
 
 static void
-op_ack(const RoomClient *client)
+op_ack(const V2Client *client)
 {
 	Buf payload = {NULL, 0, 0};
 
@@ -110,7 +109,7 @@ v2_acknowledge(Room *room, RoomBatch *batch)
 {
 	for (size_t i = 0; i < batch->client_count; i++)
 	{
-		RoomClient *client = batch->clients[i].client;
+		V2Client *client = batch->clients[i].client;
 
 		client->committed = batch->clients[i].last;
 		client->seq = batch->seq;
@@ -155,7 +154,7 @@ op_refuse(Session *session, const V2Message *message, V2Reason reason, uint32_t 
 void
 v2_refuse(Room *room, RoomBatch *batch)
 {
-	RoomClient *client = batch->clients[0].client;
+	V2Client *client = batch->clients[0].client;
 	const V2Message message = {.n = batch->clients[0].last};
 	Session *session = client->session;
 
@@ -445,26 +444,16 @@ batch_reserve_client(RoomBatch *batch)
 
 /* Registers that the operation is in the batch. */
 static void
-op_register(RoomBatch *batch, RoomClient *client, uint64_t n)
+op_register(RoomBatch *batch, V2Client *client, uint64_t n)
 {
 	if (client->batch != batch)
 	{
 		client->batch = batch;
 		client->batch_index = batch->client_count;
-		batch->clients[batch->client_count++] = (BatchClient){client, client->taken, n, n};
+		batch->clients[batch->client_count++] = (BatchClient){client, client->uid, client->id, client->taken, n, n};
 	}
 	batch->clients[client->batch_index].last = n;
 	client->taken = n;
-}
-
-/* Reserves memory before anything is put, so that the edits of others in the batch are not lost for want of it. */
-static bool
-op_reserve(const Session *session, const V2Message *message, RoomBatch *batch, size_t bytes)
-{
-	size_t frame = V1_MODIFY_PARTS + 20 + session->name_json.len;
-
-	return batch != NULL && batch_reserve(batch, bytes, message->edits_len * JSON_GROWTH + message->count * frame) &&
-		   batch_reserve_client(batch);
 }
 
 static void
@@ -477,7 +466,8 @@ op_take(Session *session, const V2Message *message)
 	EditReader reader;
 	Edit edit;
 
-	if (!op_reserve(session, message, batch, bytes))
+	/* Before anything is put, so that the edits of others in the batch are not lost for want of memory. */
+	if (batch == NULL || !batch_reserve(batch, bytes) || !batch_reserve_client(batch))
 	{
 		session_fail(session);
 		return;
@@ -489,8 +479,6 @@ op_take(Session *session, const V2Message *message)
 	{
 		edit.uid = (uint64_t) session->uid;
 		pending_add_edit(room, batch, &edit);
-		if (batch->has_v1 && !batch->structural && edit.kind == EDIT_SET)
-			batch_add_v1_edit(batch, &edit, edit.style.data, edit.style.len, &session->name_json);
 	}
 	op_register(batch, session->v2->client, message->n);
 	publish_expect(session, batch);
@@ -523,7 +511,7 @@ op_admit(Session *session, const V2Message *message)
 void
 v2_handle_op(Session *session, V2Message *message)
 {
-	RoomClient *client = session->v2->client;
+	V2Client *client = session->v2->client;
 	Buf edits = {NULL, 0, 0};
 
 	if (message->nacks != session->v2->nacks)

@@ -202,6 +202,15 @@ v2_verify(Session *session, EditText token, JwtClaims *claims)
 	return false;
 }
 
+static void
+v2_close_moved(Session *session, const char *address)
+{
+	char reason[REDIRECT_MAX + 16];
+
+	snprintf(reason, sizeof(reason), "{\"ws\":\"%s\"}", address);
+	session_close(session, CLOSE_MOVED, reason);
+}
+
 /* Returns whether the sheet is served here. Otherwise tells the client where. */
 static bool
 v2_check_owner(Session *session)
@@ -218,7 +227,7 @@ v2_check_owner(Session *session)
 	}
 	if (served == SERVED_HERE)
 		return true;
-	session_close_moved(session, address);
+	v2_close_moved(session, address);
 	return false;
 }
 
@@ -234,6 +243,7 @@ v2_greet(Session *session, const V2Message *message)
 	session->token_id = jwt_token_id(&claims);
 	session->expires = claims.expires_at;
 	session->form = (message->version < 3 ? STREAM_V2 : STREAM_V2_RANGES) + session->v2->encoding;
+	session->binary = session->v2->encoding == V2_BINARY;
 	session->v2->client_id = message->client;
 	session->v2->acked = message->acked;
 	session->v2->since = message->since;
@@ -303,13 +313,20 @@ v2_unlock(Session *session, const V2Message *message)
 		(void) members_unlock_cell(session, rect[0], rect[1]);
 }
 
-/* Each request is compared with all locks of the sheet. Returns false if the session is closed. */
+/* Ranges are of version 3, and each request is compared with all locks of the sheet. Returns false if the session is
+ * closed. */
 static bool
 v2_admit_range(Session *session)
 {
 	V2Session *v2 = session->v2;
 	uint64_t now = uv_now(&gateway.loop);
 
+	if (!v2_knows_ranges(session))
+	{
+		metrics.refused_malformed++;
+		session_close(session, CLOSE_MALFORMED, "ranges are locked in version 3");
+		return false;
+	}
 	if (v2->ranges_ms != now)
 		v2->range_requests = 0;
 	v2->ranges_ms = now;
@@ -463,8 +480,6 @@ v2_handle_now(Session *session, const char *data, size_t len, bool binary)
 	wrong = binary ? v2_read_binary(data, len, &message) : v2_read_json(data, len, session->scratch.data, &message);
 	if (wrong == NULL && session->state == SESSION_GREETING && message.type != V2_HELLO)
 		wrong = "the first message is hello";
-	if (wrong == NULL && message.type >= V2_LOCK_RANGE && !v2_knows_ranges(session))
-		wrong = "ranges are locked in version 3";
 	if (wrong != NULL)
 	{
 		metrics.refused_malformed++;
@@ -542,8 +557,10 @@ v2_free_room(Room *room)
 }
 
 const Protocol protocol_v2 = {
+	.locks_itself = true,
 	.receive = v2_receive,
 	.join = v2_join,
+	.close_moved = v2_close_moved,
 	.closing = members_resign_soon,
 	.leave = v2_leave,
 	.renew = members_renew_locks,

@@ -12,6 +12,25 @@
 #define V2_RANGES_AT_ONCE 64			  /* requests for ranges, of a session in an iteration */
 #define V2_RETENTION	  (7 * 24 * 3600) /* seconds; sheet.client_acknowledged() keeps operations as long */
 
+/*
+ * The sender of numbered operations (protocol v2): (account, client). It outlives its session while operations are
+ * under way, so that one that is sent again over another connection is recognised.
+ */
+typedef struct V2Client
+{
+	struct V2Client *next;
+	int64_t uid;
+	uint64_t id;
+	Session *session;	/* the last one of this client; NULL when it has left */
+	bool known;			/* the database has been asked for its last operation */
+	bool undecided;		/* the database may refuse its last operation */
+	uint64_t taken;		/* the last operation that is in a batch, or committed */
+	uint64_t committed; /* the last committed operation */
+	int64_t seq;		/* the sheet's seq with it */
+	RoomBatch *batch;	/* of the last operation, until it is committed */
+	size_t batch_index; /* in batch->clients */
+} V2Client;
+
 typedef struct V2Session
 {
 	V2Encoding encoding;
@@ -19,7 +38,7 @@ typedef struct V2Session
 	uint64_t client_id;
 	uint64_t acked; /* from hello */
 	uint64_t since; /* from hello */
-	RoomClient *client;
+	V2Client *client;
 	int64_t joined_seq; /* everything up to here is before its position in the stream */
 	int tails;			/* questions for what it has missed */
 	uint64_t moved_seq; /* rows or columns may have moved, unnoticed, up to here */
@@ -94,6 +113,8 @@ extern V2Found v2_find_range(const Session *session, uint64_t base, uint32_t rec
 extern void v2_handle_calc(Session *session, const V2Message *message);
 
 /* ---- v2_stream.c ---- */
+/* Returns the lock in the form in which messages have it. */
+extern V2Lock v2_lock_of(const uint32_t rect[4], bool range, LockHolder holder);
 typedef void (*V2Emit)(void *arg, Buf *payload);
 /* Emits the batches from the reader on, which must begin one, up to the one that ends at seq `last`, as messages. Those
  * after which the sheet has a state that existed have no `more`: the last one, and, unless `whole`, some that end with

@@ -33,6 +33,12 @@ stream_append(Room *room, StreamForm form, Buf *payload)
 
 /* ---- batches of members ---- */
 
+V2Lock
+v2_lock_of(const uint32_t rect[4], bool range, LockHolder holder)
+{
+	return (V2Lock){{rect[0], rect[1], rect[2], rect[3]}, range, holder.session, (uint64_t) holder.uid};
+}
+
 static void
 stream_put_batch(Room *room, StreamForm form, const RoomBatch *batch, int64_t seq)
 {
@@ -55,9 +61,11 @@ stream_put_batch(Room *room, StreamForm form, const RoomBatch *batch, int64_t se
 			bytes = to_bytes;
 			count = to_count;
 		}
-		if (event != NULL && event->is_lock && (!event->lock.range || form >= STREAM_V2_RANGES))
+		if (event != NULL && event->is_lock && (!event->range || form >= STREAM_V2_RANGES))
 		{
-			v2_put_lock(&payload, encoding, &event->lock);
+			V2Lock lock = v2_lock_of(event->rect, event->range, event->freed ? (LockHolder){0, 0} : event->holder);
+
+			v2_put_lock(&payload, encoding, &lock);
 			stream_append(room, form, &payload);
 		}
 	}
@@ -113,7 +121,7 @@ part_put(Part *part, const Edit *edit)
 {
 	edits_put(&part->edits, &part->writer, edit);
 	part->count++;
-	if (part->edits.len > V2_PART_BYTES)
+	if (part->edits.len > BATCH_PART_BYTES)
 		part_end(part, true);
 }
 
@@ -143,7 +151,7 @@ v2_put_batches(V2Encoding encoding, EditReader reader, int64_t last, bool whole,
 	part_begin(&part);
 	while ((int64_t) part.seq < last && edit_read_batch(&reader, &batch) == EDIT_OK)
 	{
-		if (!whole && part.edits.len > V2_PART_BYTES / 2)
+		if (!whole && part.edits.len > BATCH_PART_BYTES / 2)
 			part_end(&part, false);
 		part.seq = batch.first_seq + batch.count - 1;
 		while (edit_read(&reader, &edit) == EDIT_OK)

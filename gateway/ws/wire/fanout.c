@@ -118,40 +118,6 @@ fanout_frame_size(const char *data)
 }
 
 void
-fanout_append(Fanout *fanout, const char *frames, size_t len)
-{
-	while (len > 0)
-	{
-		size_t space = fanout->tail != NULL ? fanout->tail->size - fanout->tail->used : 0;
-		size_t take = fanout_frame_size(frames);
-		char *to;
-
-		/* As many whole frames as the block has space for, at least one. */
-		if (len <= space)
-			take = len;
-		else
-		{
-			if (take > space)
-				space = take > FANOUT_BLOCK_BYTES ? take : FANOUT_BLOCK_BYTES;
-			while (take < len)
-			{
-				size_t next = fanout_frame_size(frames + take);
-
-				if (take + next > space)
-					break;
-				take += next;
-			}
-		}
-		to = fanout_reserve(fanout, take);
-		if (to == NULL)
-			return;
-		memcpy(to, frames, take);
-		frames += take;
-		len -= take;
-	}
-}
-
-void
 fanout_free(Fanout *fanout)
 {
 	block_release(fanout->tail);

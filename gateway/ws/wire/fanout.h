@@ -29,8 +29,6 @@ typedef struct FanoutCursor
 
 /* Appends one frame (RFC 6455: FIN, unmasked) with this payload. A payload that has failed fails the stream. */
 extern void fanout_append_message(Fanout *fanout, bool binary, const Buf *payload);
-/* Appends whole frames, headers included. */
-extern void fanout_append(Fanout *fanout, const char *frames, size_t len);
 extern void fanout_fail(Fanout *fanout);
 extern void fanout_free(Fanout *fanout);
 

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#define V1_MODIFY_PARTS 160 /* of a modify: keys, brackets, quotes and numbers */
+
 /* Copies a constant, whose size is known to the compiler. */
 #define PUT(to, text) (memcpy(to, text, sizeof(text) - 1), (to) + sizeof(text) - 1)
 
@@ -59,7 +61,7 @@ v1_put_lock(Buf *to, const char *type, uint32_t row, uint32_t col, const Buf *na
 {
 	v1_put_cell(to, type, row, col);
 	buf_puts(to, ",\"username\":");
-	buf_put(to, name_json->data, name_json->len);
+	buf_put_buf(to, name_json);
 	buf_puts(to, "}}");
 }
 

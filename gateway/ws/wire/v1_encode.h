@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 #define V1_MAX_RECTANGLE 4194304 /* rows * columns: v1 sends a whole sheet at once */
-#define V1_MODIFY_PARTS	 160	 /* of a modify: keys, brackets, quotes and numbers */
 
 /* name_json: the user's name as a JSON string. */
 extern void v1_put_modify(Buf *to, uint32_t row, uint32_t col, const char *content, size_t content_len,

@@ -22,10 +22,9 @@
 #define V2_MAX_NUMBER	   JSON_MAX_NUMBER
 #define V2_MAX_TOKEN	   4096 /* bytes */
 #define V2_MAX_OP_EDITS	   16384
-#define V2_MAX_VALUES	   1024	  /* of one `calc` */
-#define V2_MAX_OP_CHANGES  64	  /* structure edits among them */
-#define V2_MAX_BLOCK_CELLS 65536  /* of one `get` */
-#define V2_PART_BYTES	   262144 /* the edits of one message of the gateway end with the one that passes this */
+#define V2_MAX_VALUES	   1024	 /* of one `calc` */
+#define V2_MAX_OP_CHANGES  64	 /* structure edits among them */
+#define V2_MAX_BLOCK_CELLS 65536 /* of one `get` */
 
 typedef enum V2Encoding
 {

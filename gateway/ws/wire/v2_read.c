@@ -248,16 +248,15 @@ read_members(Reader *reader, const V2Layout *layout)
 static const V2Layout *
 read_type(Reader *reader)
 {
+	const V2Layout *layout;
 	size_t len;
 
 	if (!json_take(&reader->input, '{') || !json_read_string(&reader->input, reader->text, &len) || len != 1 ||
 		reader->text[0] != 't' || !json_take(&reader->input, ':') ||
 		!json_read_string(&reader->input, reader->text, &len))
 		return NULL;
-	for (uint64_t type = V2_HELLO; type <= V2_UNLOCK_RANGE; type++)
+	for (uint64_t type = V2_HELLO; (layout = v2_layout(type)) != NULL; type++)
 	{
-		const V2Layout *layout = v2_layout(type);
-
 		if (strlen(layout->name) == len && memcmp(layout->name, reader->text, len) == 0)
 		{
 			reader->message->type = (V2Type) type;
