@@ -20,11 +20,10 @@ attempts_key(const char *name)
 	unsigned len = 0;
 	uint64_t key;
 
-	if (!seeded && RAND_bytes(secret, sizeof(secret)) != 1)
-		abort();
-	seeded = true;
-	/* Without memory all names share a bucket. */
-	if (HMAC(EVP_sha256(), secret, sizeof(secret), (const unsigned char *) name, strlen(name), hash, &len) == NULL)
+	seeded = seeded || RAND_bytes(secret, sizeof(secret)) == 1;
+	/* Without random bytes or memory all names share a bucket. */
+	if (!seeded ||
+		HMAC(EVP_sha256(), secret, sizeof(secret), (const unsigned char *) name, strlen(name), hash, &len) == NULL)
 		return 1;
 	memcpy(&key, hash, sizeof(key));
 	return key != 0 ? key : 1;

@@ -45,16 +45,20 @@ coord_acquire(Coord *coord, int64_t sheet_id)
 	return coord->ops->acquire(coord, sheet_id);
 }
 
-static void
+/* Returns false when there is no memory. */
+static bool
 held_add(Coord *coord, int64_t sheet_id)
 {
 	SheetEntry *entry;
 
 	if (coord_holds(coord, sheet_id))
-		return;
-	entry = must_have(calloc(1, sizeof(*entry)));
+		return true;
+	entry = calloc(1, sizeof(*entry));
+	if (entry == NULL)
+		return false;
 	entry->sheet_id = sheet_id;
 	sheet_map_add(&coord->held, entry);
+	return true;
 }
 
 static void
@@ -151,7 +155,7 @@ remember_former(Coord *coord, const char *name)
 	char **place = &coord->former[coord->former_next++ % COORD_FORMER];
 
 	free(*place);
-	*place = must_have(strdup(name));
+	*place = strdup(name); /* without memory it is forgotten */
 }
 
 const char *
@@ -185,12 +189,12 @@ coord_init(Coord *coord, const CoordOps *ops, uv_loop_t *loop, const CoordConfig
 static void
 held_free(Coord *coord)
 {
-	size_t count;
-	int64_t *ids = sheet_map_ids(&coord->held, &count);
+	SheetEntry *entry;
+	SheetWalk walk;
 
-	for (size_t i = 0; i < count; i++)
-		held_remove(coord, ids[i]);
-	free(ids);
+	sheet_walk_begin(&walk, &coord->held);
+	while ((entry = sheet_walk_next(&walk)) != NULL)
+		held_remove(coord, entry->sheet_id);
 	sheet_map_free(&coord->held);
 }
 
@@ -240,14 +244,17 @@ is_among(const CoordMember *members, int count, const char *name)
 	return false;
 }
 
-/* Without the members that have given their sheets up, unless there are no others. */
+/* Without the members that have given their sheets up, unless there are no others. Returns NULL when there is no
+ * memory. */
 static Ring *
 ring_of(const CoordMember *members, int count)
 {
-	RingMember *among = must_have(calloc((size_t) count + 1, sizeof(*among)));
+	RingMember *among = calloc((size_t) count + 1, sizeof(*among));
 	size_t used = 0;
 	Ring *ring;
 
+	if (among == NULL)
+		return NULL;
 	for (int i = 0; i < count; i++)
 		if (members[i].state < COORD_AWAY)
 			among[used++] = (RingMember){members[i].name, members[i].weight};
@@ -258,32 +265,54 @@ ring_of(const CoordMember *members, int count)
 	return ring;
 }
 
-void
-coord_set_members(Coord *coord, const CoordMember *members, int count)
+/* Returns the members by name; NULL when there is no memory. */
+static CoordMember *
+copy_members(const CoordMember *members, int count)
 {
-	CoordMember *copy = must_have(calloc((size_t) count + 1, sizeof(*copy)));
-	const char **names = must_have(calloc((size_t) count + 1, sizeof(*names)));
+	CoordMember *copy = calloc((size_t) count + 1, sizeof(*copy));
+	bool failed = false;
 
+	if (copy == NULL)
+		return NULL;
 	for (int i = 0; i < count; i++)
 	{
 		copy[i] = members[i];
-		copy[i].name = must_have(strdup(members[i].name));
-		if (members[i].peer)
-			copy[i].peer = must_have(strdup(members[i].peer));
+		copy[i].name = strdup(members[i].name);
+		copy[i].peer = members[i].peer != NULL ? strdup(members[i].peer) : NULL;
+		failed |= copy[i].name == NULL || (members[i].peer != NULL && copy[i].peer == NULL);
 	}
-	qsort(copy, (size_t) count, sizeof(*copy), compare_members);
-	if (same_members(coord, copy, count))
+	if (failed)
 	{
 		free_members(copy, count);
+		return NULL;
+	}
+	qsort(copy, (size_t) count, sizeof(*copy), compare_members);
+	return copy;
+}
+
+bool
+coord_set_members(Coord *coord, const CoordMember *members, int count)
+{
+	CoordMember *copy = copy_members(members, count);
+	const char **names = calloc((size_t) count + 1, sizeof(*names));
+	bool same = copy != NULL && same_members(coord, copy, count);
+	Ring *ring = copy != NULL && names != NULL && !same ? ring_of(copy, count) : NULL;
+
+	if (ring == NULL)
+	{
+		if (copy != NULL)
+			free_members(copy, count);
 		free(names);
-		return;
+		if (!same)
+			log_event(LOG_ERROR, "out of memory", LOG_STR("reason", "the members that are known stay"));
+		return same;
 	}
 	ring_free(coord->ring);
 	for (int i = 0; i < coord->member_count; i++)
 		if (!is_among(copy, count, coord->members[i].name) && !is_former(coord, coord->members[i].name))
 			remember_former(coord, coord->members[i].name);
 	free_members(coord->members, coord->member_count);
-	coord->ring = ring_of(copy, count);
+	coord->ring = ring;
 	coord->members = copy;
 	coord->member_count = count;
 	for (int i = 0; i < count; i++)
@@ -291,6 +320,7 @@ coord_set_members(Coord *coord, const CoordMember *members, int count)
 	if (!coord->closing && coord->events.members)
 		coord->events.members(coord->events.arg, names, count);
 	free(names);
+	return true;
 }
 
 void
@@ -317,8 +347,12 @@ coord_tell_resumed(Coord *coord)
 void
 coord_tell_granted(Coord *coord, int64_t sheet_id, int64_t epoch)
 {
-	held_add(coord, sheet_id);
-	if (!coord->closing && coord->events.granted)
+	if (!held_add(coord, sheet_id))
+	{
+		coord_release(coord, sheet_id);
+		coord_tell_lost(coord, sheet_id, "out of memory: come again");
+	}
+	else if (!coord->closing && coord->events.granted)
 		coord->events.granted(coord->events.arg, sheet_id, epoch);
 }
 
@@ -335,6 +369,17 @@ coord_tell_lost(Coord *coord, int64_t sheet_id, const char *reason)
 	held_remove(coord, sheet_id);
 	if (!coord->closing && coord->events.lost)
 		coord->events.lost(coord->events.arg, sheet_id, reason);
+}
+
+void
+coord_tell_all_lost(Coord *coord, const char *reason)
+{
+	SheetEntry *entry;
+	SheetWalk walk;
+
+	sheet_walk_begin(&walk, &coord->held);
+	while ((entry = sheet_walk_next(&walk)) != NULL)
+		coord_tell_lost(coord, entry->sheet_id, reason);
 }
 
 void

@@ -57,7 +57,8 @@ extern void coord_init(Coord *coord, const CoordOps *ops, uv_loop_t *loop, const
 extern void coord_free(Coord *coord);
 
 /* Builds a new ring if the members differ from the present ones, and tells. Names are copied. */
-extern void coord_set_members(Coord *coord, const CoordMember *members, int count);
+/* Returns false when there is no memory: the former ones stay. */
+extern bool coord_set_members(Coord *coord, const CoordMember *members, int count);
 
 extern void coord_tell_ready(Coord *coord);
 extern void coord_tell_suspended(Coord *coord);
@@ -65,6 +66,8 @@ extern void coord_tell_resumed(Coord *coord);
 extern void coord_tell_granted(Coord *coord, int64_t sheet_id, int64_t epoch);
 extern void coord_tell_waiting(Coord *coord, int64_t sheet_id, const char *holder);
 extern void coord_tell_lost(Coord *coord, int64_t sheet_id, const char *reason);
+/* All locks that are held. */
+extern void coord_tell_all_lost(Coord *coord, const char *reason);
 extern void coord_tell_released(Coord *coord, int64_t sheet_id);
 extern void coord_tell_fatal(Coord *coord, const char *reason);
 

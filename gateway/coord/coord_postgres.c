@@ -67,38 +67,36 @@ static void
 on_next(uv_timer_t *next)
 {
 	PgCoord *self = next->data;
-	size_t count;
-	int64_t *ids = sheet_map_ids(&self->sheets, &count);
+	PgSheet *sheet;
+	SheetWalk walk;
 
-	for (size_t i = 0; i < count && self->epoch != 0 && !self->coord.closing; i++)
+	sheet_walk_begin(&walk, &self->sheets);
+	while ((sheet = sheet_walk_next(&walk)) != NULL)
 	{
-		PgSheet *sheet = sheet_map_find(&self->sheets, ids[i]);
-
-		if (!sheet || sheet->granted)
+		if (sheet->granted || self->epoch == 0 || self->coord.closing)
 			continue;
 		sheet->granted = true;
-		coord_tell_granted(&self->coord, ids[i], self->epoch);
+		coord_tell_granted(&self->coord, sheet->entry.sheet_id, self->epoch);
 	}
-	free(ids);
 }
 
 static void
 lose_granted(PgCoord *self, const char *reason)
 {
-	size_t count;
-	int64_t *ids = sheet_map_ids(&self->sheets, &count);
+	PgSheet *sheet;
+	SheetWalk walk;
 
-	for (size_t i = 0; i < count; i++)
+	sheet_walk_begin(&walk, &self->sheets);
+	while ((sheet = sheet_walk_next(&walk)) != NULL)
 	{
-		PgSheet *sheet = sheet_map_find(&self->sheets, ids[i]);
+		int64_t sheet_id = sheet->entry.sheet_id;
 
-		if (!sheet || !sheet->granted)
+		if (!sheet->granted)
 			continue;
 		sheet_map_remove(&self->sheets, &sheet->entry);
 		free(sheet);
-		coord_tell_lost(&self->coord, ids[i], reason);
+		coord_tell_lost(&self->coord, sheet_id, reason);
 	}
-	free(ids);
 }
 
 static void
@@ -114,8 +112,10 @@ become_coordinator(PgCoord *self, int64_t epoch)
 	self->unprepared = 0;
 	again_in(self, HEARTBEAT_MS);
 	uv_timer_start(&self->next, on_next, 0, 0);
-	coord_set_members(&self->coord, &own, self->draining ? 0 : 1);
-	coord_tell_ready(&self->coord);
+	if (coord_set_members(&self->coord, &own, self->draining ? 0 : 1))
+		coord_tell_ready(&self->coord);
+	else
+		coord_tell_fatal(&self->coord, "out of memory");
 }
 
 static void
@@ -308,7 +308,7 @@ postgres_set_state(Coord *coord, CoordState state)
 
 	self->draining = state == COORD_DRAINING;
 	if (self->was_ready)
-		coord_set_members(coord, &own, self->draining ? 0 : 1);
+		(void) coord_set_members(coord, &own, self->draining ? 0 : 1);
 }
 
 static void
@@ -329,12 +329,12 @@ static void
 postgres_close(Coord *coord, void (*done)(void *arg), void *arg)
 {
 	PgCoord *self = (PgCoord *) coord;
-	size_t count;
-	int64_t *ids = sheet_map_ids(&self->sheets, &count);
+	PgSheet *sheet;
+	SheetWalk walk;
 
-	for (size_t i = 0; i < count; i++)
-		postgres_release(coord, ids[i]);
-	free(ids);
+	sheet_walk_begin(&walk, &self->sheets);
+	while ((sheet = sheet_walk_next(&walk)) != NULL)
+		postgres_release(coord, sheet->entry.sheet_id);
 	sheet_map_free(&self->sheets);
 	self->done = done;
 	self->done_arg = arg;

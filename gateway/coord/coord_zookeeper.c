@@ -32,6 +32,8 @@ on_retry(uv_timer_t *timer)
 {
 	ZkCoord *self = timer->data;
 
+	if (self->client == NULL && self->ending == NULL)
+		open_session(self);
 	zk_members_step(self);
 	if (self->serving)
 		zk_locks_step_all(self);
@@ -153,6 +155,8 @@ open_session(ZkCoord *self)
 	ZkEvents events = {self, on_up, on_down, on_over, on_changed};
 
 	self->client = zk_open(self->coord.loop, self->hosts, self->session_ms, &events);
+	if (self->client == NULL)
+		zk_coord_retry_later(self);
 }
 
 static void
@@ -205,6 +209,8 @@ zookeeper_close_coord(Coord *coord, void (*done)(void *arg), void *arg)
 	zk_holder_end(self);
 	if (client)
 		zk_close(client, on_client_closed, self);
+	else
+		self->done_with_client = true;
 }
 
 Coord *

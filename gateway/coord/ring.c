@@ -8,8 +8,6 @@
  */
 #include "coord/ring.h"
 
-#include "support/log.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,11 +61,11 @@ clamp_weight(unsigned weight)
 	return weight < 1 ? 1 : weight > RING_MAX_WEIGHT ? RING_MAX_WEIGHT : weight;
 }
 
+/* text: memory for the longest name and 16 bytes. */
 static void
-add_points(Ring *ring, size_t member, unsigned weight)
+add_points(Ring *ring, size_t member, unsigned weight, char *text)
 {
 	size_t name_len = strlen(ring->names[member]);
-	char *text = must_have(malloc(name_len + 16));
 
 	memcpy(text, ring->names[member], name_len);
 	for (unsigned k = 0; k < RING_POINTS * weight; k++)
@@ -78,31 +76,50 @@ add_points(Ring *ring, size_t member, unsigned weight)
 		point->hash = ring_hash(text, name_len + (size_t) digits);
 		point->member = (uint32_t) member;
 	}
-	free(text);
 }
 
 Ring *
 ring_build(const RingMember *members, size_t count)
 {
-	Ring *ring = must_have(calloc(1, sizeof(*ring)));
-	RingMember *sorted = must_have(malloc((count + 1) * sizeof(*sorted)));
-	size_t points = 0;
+	Ring *ring = calloc(1, sizeof(*ring));
+	RingMember *sorted = malloc((count + 1) * sizeof(*sorted));
+	size_t points = 0, longest = 0;
+	char *text = NULL;
+	bool failed;
 
-	if (count > 0)
-		memcpy(sorted, members, count * sizeof(*sorted));
-	qsort(sorted, count, sizeof(*sorted), compare_members);
-	for (size_t i = 0; i < count; i++)
-		points += RING_POINTS * (size_t) clamp_weight(sorted[i].weight);
-	ring->names = must_have(calloc(count + 1, sizeof(*ring->names)));
-	ring->points = must_have(calloc(points + 1, sizeof(*ring->points)));
 	for (size_t i = 0; i < count; i++)
 	{
-		ring->names[i] = must_have(strdup(sorted[i].name));
-		add_points(ring, i, clamp_weight(sorted[i].weight));
+		points += RING_POINTS * (size_t) clamp_weight(members[i].weight);
+		longest = strlen(members[i].name) > longest ? strlen(members[i].name) : longest;
 	}
-	ring->member_count = count;
-	qsort(ring->points, ring->point_count, sizeof(*ring->points), compare_points);
+	if (ring != NULL)
+	{
+		ring->names = calloc(count + 1, sizeof(*ring->names));
+		ring->points = calloc(points + 1, sizeof(*ring->points));
+		text = malloc(longest + 16);
+	}
+	failed = text == NULL || sorted == NULL || ring->names == NULL || ring->points == NULL;
+	if (!failed && count > 0)
+	{
+		memcpy(sorted, members, count * sizeof(*sorted));
+		qsort(sorted, count, sizeof(*sorted), compare_members);
+	}
+	for (size_t i = 0; i < count && !failed; i++)
+	{
+		ring->names[i] = strdup(sorted[i].name);
+		ring->member_count++;
+		failed = ring->names[i] == NULL;
+		if (!failed)
+			add_points(ring, i, clamp_weight(sorted[i].weight), text);
+	}
 	free(sorted);
+	free(text);
+	if (failed)
+	{
+		ring_free(ring);
+		return NULL;
+	}
+	qsort(ring->points, ring->point_count, sizeof(*ring->points), compare_points);
 	return ring;
 }
 

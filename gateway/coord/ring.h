@@ -23,7 +23,8 @@ typedef struct RingMember
 
 typedef struct Ring Ring;
 
-extern Ring *ring_build(const RingMember *members, size_t count); /* names are copied; count 0 is legal */
+/* Names are copied; count 0 is legal. Returns NULL when there is no memory. */
+extern Ring *ring_build(const RingMember *members, size_t count);
 extern void ring_free(Ring *ring);
 /* The owner's name, or NULL on an empty ring. */
 extern const char *ring_owner_of(const Ring *ring, int64_t sheet_id);

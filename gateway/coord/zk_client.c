@@ -78,7 +78,7 @@ watchdog_run(void *arg)
 
 		if (handle)
 			zookeeper_close(handle);
-		zk_message_push(client, zk_message_new(ZK_MESSAGE_STALLED, 0, NULL));
+		zk_message_push_event(client, ZK_MESSAGE_STALLED, 0, NULL);
 	}
 }
 
@@ -243,6 +243,8 @@ drain(ZkClient *client)
 {
 	ZkMessage *message = zk_message_take_all(client), *next;
 
+	if (atomic_exchange(&client->starved, false))
+		go_over(client, "out of memory");
 	for (; message; message = next)
 	{
 		next = message->next;
@@ -252,6 +254,13 @@ drain(ZkClient *client)
 			zk_close(client, client->done, client->done_arg);
 		zk_message_free(message);
 	}
+}
+
+void
+zk_client_starve(ZkClient *client)
+{
+	atomic_store(&client->starved, true);
+	uv_async_send(&client->wake);
 }
 
 static void
@@ -468,12 +477,19 @@ start_close(ZkClient *client)
 ZkClient *
 zk_open(uv_loop_t *loop, const char *hosts, unsigned session_ms, const ZkEvents *events)
 {
-	ZkClient *client = must_have(calloc(1, sizeof(*client)));
+	ZkClient *client = calloc(1, sizeof(*client));
+	char *copy = strdup(hosts);
 
+	if (client == NULL || copy == NULL)
+	{
+		free(client);
+		free(copy);
+		return NULL;
+	}
 	zoo_set_debug_level(ZOO_LOG_LEVEL_ERROR);
 	client->loop = loop;
 	client->events = *events;
-	client->hosts = must_have(strdup(hosts));
+	client->hosts = copy;
 	client->asked_ms = client->session_ms = session_ms;
 	client->contact = client->last_warning = now_ms();
 	client->round_trip = session_ms;

@@ -9,15 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/log.h"
-
 #define NOWHERE "127.255.255.254:1" /* another address than those of all servers; the library ignores ports */
 
 static void
 on_session(zhandle_t *handle, int type, int state, const char *path, void *context)
 {
 	if (type == ZOO_SESSION_EVENT)
-		zk_message_push(context, zk_message_new(ZK_MESSAGE_STATE, state, NULL));
+		zk_message_push_event(context, ZK_MESSAGE_STATE, state, NULL);
 }
 
 /* The library logs many lines while a server is away. The events report what matters. */
@@ -53,13 +51,16 @@ give_handle(ZkClient *client, zhandle_t *handle)
 	return !refused;
 }
 
-/* The hosts but the silent one, or all if there is no other; to be freed. A host that is a name is not recognised. */
+/* The hosts but the silent one, or all if there is no other; to be freed. A host that is a name is not recognised.
+ * Returns NULL when there is no memory. */
 static char *
 hosts_to_try(const ZkClient *client)
 {
-	char *hosts = must_have(calloc(1, strlen(client->hosts) + 1)), *end = hosts;
+	char *hosts = calloc(1, strlen(client->hosts) + 1), *end = hosts;
 	const char *host = client->hosts;
 
+	if (hosts == NULL)
+		return NULL;
 	while (*host)
 	{
 		size_t len = strcspn(host, ",");
@@ -77,10 +78,11 @@ void
 zk_handle_open(ZkClient *client)
 {
 	char *hosts = hosts_to_try(client);
-	zhandle_t *handle =
-		zookeeper_init2(hosts, on_session, (int) (client->established ? client->session_ms : client->asked_ms),
-						client->established ? &client->id : NULL, client, ZOO_NO_LOG_CLIENTENV, ignore_log);
+	zhandle_t *handle = NULL;
 
+	if (hosts != NULL)
+		handle = zookeeper_init2(hosts, on_session, (int) (client->established ? client->session_ms : client->asked_ms),
+								 client->established ? &client->id : NULL, client, ZOO_NO_LOG_CLIENTENV, ignore_log);
 	free(hosts);
 	client->opened = handle != NULL;
 	if (handle && !give_handle(client, handle))

@@ -174,7 +174,10 @@ make_nodes(ZkLock *lock)
 	if (version < 0)
 		return; /* stepped again when it has one */
 	if (uv_random(NULL, NULL, random, sizeof(random), 0, NULL) != 0)
-		abort();
+	{
+		zk_coord_retry_later(lock->self);
+		return;
+	}
 	random[0] |= 0xc0; /* the first digit is a letter */
 	for (size_t i = 0; i < sizeof(random); i++)
 		snprintf(lock->id + 2 * i, 3, "%02x", random[i]);
@@ -288,6 +291,8 @@ on_twin_verified(void *arg, const ZkReply *reply)
 {
 	ZkLock *lock = arg;
 
+	if (reply->rc == ZSYSTEMERROR)
+		lock->again = true; /* there was no memory for the answer */
 	lock->twin_gone = reply->rc == ZNONODE || (reply->rc == ZOK && reply->session != zk_session(lock->self->client));
 }
 
@@ -440,17 +445,12 @@ lock_step(ZkLock *lock)
 static void
 for_each_lock(ZkCoord *self, void (*fn)(ZkLock *lock))
 {
-	size_t count;
-	int64_t *ids = sheet_map_ids(&self->locks.map, &count);
+	SheetWalk walk;
+	ZkLock *lock;
 
-	for (size_t i = 0; i < count; i++)
-	{
-		ZkLock *lock = sheet_map_find(&self->locks.map, ids[i]);
-
-		if (lock)
-			fn(lock);
-	}
-	free(ids);
+	sheet_walk_begin(&walk, &self->locks.map);
+	while ((lock = sheet_walk_next(&walk)) != NULL)
+		fn(lock);
 }
 
 void
@@ -479,26 +479,21 @@ zk_locks_suspend(ZkCoord *self)
 void
 zk_locks_end(ZkCoord *self, const char *reason)
 {
-	size_t count;
-	int64_t *ids = sheet_map_ids(&self->locks.map, &count);
+	SheetWalk walk;
+	ZkLock *lock;
 
 	/* first all are put right, then the gateway is told, which may ask for them again */
-	for (size_t i = 0; i < count; i++)
+	sheet_walk_begin(&walk, &self->locks.map);
+	while ((lock = sheet_walk_next(&walk)) != NULL)
 	{
-		ZkLock *lock = sheet_map_find(&self->locks.map, ids[i]);
 		bool lost = lock->granted && lock->wanted && !lock->drop;
 
 		lock->busy = lock->drop = lock->maybe_made = lock->again = lock->watching = false;
 		lock->node[0] = lock->twin[0] = lock->id[0] = '\0';
 		if (lost || !lock->wanted)
 			lock_free(lock);
-		if (!lost)
-			ids[i] = 0;
 	}
-	for (size_t i = 0; i < count; i++)
-		if (ids[i] != 0)
-			coord_tell_lost(&self->coord, ids[i], reason);
-	free(ids);
+	coord_tell_all_lost(&self->coord, reason);
 }
 
 bool

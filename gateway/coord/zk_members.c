@@ -78,15 +78,17 @@ is_member_name(const char *name)
 	return len > 0 && len <= 255;
 }
 
-/* The address in the data of a member's node. NULL if there is none, as in those of gateways before this word. */
-static char *
-peer_in(const char *data)
+/* Reads the address in the data of a member's node. There may be none, as in those of gateways before this word.
+ * Returns false when there is no memory. */
+static bool
+read_peer(MemberRead *read, const char *data)
 {
 	char word[256];
 
 	if (sscanf(data, "%*s %*s %*s %255s", word) != 1 || !is_member_name(word))
-		return NULL;
-	return must_have(strdup(word));
+		return true;
+	read->peer = strdup(word);
+	return read->peer != NULL;
 }
 
 /* ---- the nodes above, and our own ---- */
@@ -239,11 +241,11 @@ static void
 use_set(ZkCoord *self)
 {
 	ZkMembers *members = &self->members;
-	CoordMember *set = must_have(calloc((size_t) members->read_count + 1, sizeof(*set)));
+	CoordMember *set = calloc((size_t) members->read_count + 1, sizeof(*set));
 	bool found_own = false;
-	int count = 0, rc = ZOK;
+	int count = 0, rc = set != NULL ? ZOK : ZSYSTEMERROR;
 
-	for (int i = 0; i < members->read_count; i++)
+	for (int i = 0; i < members->read_count && set != NULL; i++)
 	{
 		const MemberRead *read = &members->reads[i];
 
@@ -258,8 +260,13 @@ use_set(ZkCoord *self)
 	{
 		if (!found_own)
 			members->made = false;
-		members->fresh = !members->again && found_own;
-		coord_set_members(&self->coord, set, count);
+		if (coord_set_members(&self->coord, set, count))
+			members->fresh = !members->again && found_own;
+		else
+		{
+			rc = ZSYSTEMERROR;
+			zk_coord_retry_later(self);
+		}
 	}
 	free(set);
 	free_reads(members);
@@ -285,7 +292,8 @@ on_weight(void *arg, const ZkReply *reply)
 		if (read->weight > RING_MAX_WEIGHT || reply->session == 0)
 			read->weight = 0;
 		read->state = state_in(reply->data);
-		read->peer = peer_in(reply->data);
+		if (!read_peer(read, reply->data))
+			read->rc = ZSYSTEMERROR;
 	}
 	if (--self->members.reads_left == 0)
 		use_set(self);
@@ -297,20 +305,28 @@ on_names(void *arg, const ZkReply *reply)
 	ZkCoord *self = arg;
 	ZkMembers *members = &self->members;
 	char path[ZK_PATH_MAX];
+	bool failed = false;
 
 	if (reply->rc == ZNONODE)
 		members->roots_made = 0;
 	if (!take_reply(self, reply->rc, reply->rc == ZNONODE))
 		return;
-	members->reads = must_have(calloc((size_t) reply->child_count + 1, sizeof(*members->reads)));
-	for (int i = 0; i < reply->child_count; i++)
+	members->reads = calloc((size_t) reply->child_count + 1, sizeof(*members->reads));
+	for (int i = 0; i < reply->child_count && members->reads != NULL; i++)
 		if (is_member_name(reply->children[i]))
 		{
 			MemberRead *read = &members->reads[members->read_count++];
 
 			read->self = self;
-			read->name = must_have(strdup(reply->children[i]));
+			read->name = strdup(reply->children[i]);
+			failed |= read->name == NULL;
 		}
+	if (members->reads == NULL || failed)
+	{
+		free_reads(members);
+		(void) take_reply(self, ZSYSTEMERROR, false); /* tried again */
+		return;
+	}
 	members->reads_left = members->read_count;
 	members->busy = true;
 	for (int i = 0; i < members->read_count; i++)

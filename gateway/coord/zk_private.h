@@ -72,6 +72,7 @@ struct ZkClient
 	bool has_watchdog;
 	bool watchdog_ends;
 	uv_cond_t watchdog_wake; /* used with queue_lock */
+	atomic_bool starved;	 /* the session is to end for want of memory */
 	atomic_uint iterations;	 /* of the timer: it shows that the loop runs */
 };
 
@@ -83,8 +84,10 @@ extern void zk_handle_open(ZkClient *client);
 extern void zk_handle_leave(ZkClient *client);
 /* Called by any thread: hands the message to the loop, which frees it. */
 extern void zk_message_push(ZkClient *client, ZkMessage *message);
-/* A message of this kind. Its path is copied. */
-extern ZkMessage *zk_message_new(ZkMessageKind kind, int rc, const char *path);
+/* Called by any thread: the same with a message of this kind. Its path is copied. */
+extern void zk_message_push_event(ZkClient *client, ZkMessageKind kind, int rc, const char *path);
+/* Called by any thread: there is no memory for a request or an event. The loop ends the session. */
+extern void zk_client_starve(ZkClient *client);
 extern void zk_message_free(ZkMessage *message);
 /* All messages that have been pushed, in order; the caller frees them. */
 extern ZkMessage *zk_message_take_all(ZkClient *client);

@@ -2,45 +2,44 @@
  * zk_request.c - requests to ZooKeeper, and the messages that bring replies and events to the loop.
  *
  * The library calls completions and watches in a thread of its own. Each call becomes a message; the loop handles the
- * messages in order.
+ * messages in order. A request has the memory for its reply. Without memory for a request or for an event, the session
+ * ends (zk_client_starve()), since it would be waited for in vain.
  */
 #include "coord/zk_private.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/log.h"
-
-/* Given to the library with each request. The completion frees it, or zk_request_free_all() or zk_request_lose_all()
- * does: the library forgets some requests when it is closed while a server is away. */
+/* Given to the library with each request. The completion makes it a message, or zk_request_lose_all() does, or
+ * zk_request_free_all() frees it: the library forgets some requests when it is closed while a server is away. */
 struct ZkRequest
 {
+	ZkMessage reply; /* must be first: zk_message_free() frees the request */
 	struct ZkRequest *next, *prev;
 	ZkClient *client;
-	ZkReplyFn fn;
-	void *arg;
 	zoo_op_result_t results[3]; /* of zk_create_pair(): the library writes them before it calls the completion */
 };
 
 typedef struct ZkRequest ZkRequest;
 
-static char *
-copy_text(const char *text)
-{
-	return text ? must_have(strdup(text)) : NULL;
-}
-
 /* ---- messages ---- */
 
-ZkMessage *
-zk_message_new(ZkMessageKind kind, int rc, const char *path)
+void
+zk_message_push_event(ZkClient *client, ZkMessageKind kind, int rc, const char *path)
 {
-	ZkMessage *message = must_have(calloc(1, sizeof(*message)));
+	ZkMessage *message = calloc(1, sizeof(*message));
 
+	if (message != NULL && path != NULL)
+		message->reply.path = strdup(path);
+	if (message == NULL || (path != NULL && message->reply.path == NULL))
+	{
+		free(message);
+		zk_client_starve(client);
+		return;
+	}
 	message->kind = kind;
 	message->reply.rc = rc;
-	message->reply.path = copy_text(path);
-	return message;
+	zk_message_push(client, message);
 }
 
 void
@@ -81,13 +80,20 @@ zk_message_take_all(ZkClient *client)
 
 /* ---- requests ---- */
 
+/* Returns NULL when there is no memory: the session ends, and fn is not called. */
 static ZkRequest *
 request_new(ZkClient *client, ZkReplyFn fn, void *arg)
 {
-	ZkRequest *request = must_have(malloc(sizeof(*request)));
+	ZkRequest *request = malloc(sizeof(*request));
 
+	if (request == NULL)
+	{
+		zk_client_starve(client);
+		return NULL;
+	}
 	uv_mutex_lock(&client->queue_lock);
-	*request = (ZkRequest){.next = client->requests, .client = client, .fn = fn, .arg = arg};
+	*request = (ZkRequest){
+		.reply = {.kind = ZK_MESSAGE_REPLY, .fn = fn, .arg = arg}, .next = client->requests, .client = client};
 	if (client->requests)
 		client->requests->prev = request;
 	client->requests = request;
@@ -96,7 +102,7 @@ request_new(ZkClient *client, ZkReplyFn fn, void *arg)
 }
 
 static void
-request_free(ZkRequest *request)
+request_remove(ZkRequest *request)
 {
 	ZkClient *client = request->client;
 
@@ -108,37 +114,33 @@ request_free(ZkRequest *request)
 	if (request->next)
 		request->next->prev = request->prev;
 	uv_mutex_unlock(&client->queue_lock);
-	free(request);
 }
 
 void
 zk_request_free_all(ZkClient *client)
 {
 	while (client->requests)
-		request_free(client->requests);
+	{
+		ZkRequest *request = client->requests;
+
+		request_remove(request);
+		free(request);
+	}
 }
 
-/* A message that is the reply to the request, which it frees. */
-static ZkMessage *
-reply_new(const void *data, int rc, ZkClient **client)
+/* Makes the request its reply. complete: there was memory for what rc ZOK brings. */
+static void
+request_reply(ZkRequest *request, int rc, bool complete)
 {
-	ZkRequest *request = (ZkRequest *) data;
-	ZkMessage *message = zk_message_new(ZK_MESSAGE_REPLY, rc, NULL);
-
-	message->fn = request->fn;
-	message->arg = request->arg;
-	*client = request->client;
-	request_free(request);
-	return message;
+	request_remove(request);
+	request->reply.reply.rc = complete ? rc : ZSYSTEMERROR;
+	zk_message_push(request->client, &request->reply);
 }
 
 static void
 on_void(int rc, const void *data)
 {
-	ZkClient *client;
-	ZkMessage *message = reply_new(data, rc, &client);
-
-	zk_message_push(client, message);
+	request_reply((ZkRequest *) data, rc, true);
 }
 
 void
@@ -164,60 +166,63 @@ on_synced(int rc, const char *path, const void *data)
 static void
 on_stat(int rc, const struct Stat *stat, const void *data)
 {
-	ZkClient *client;
-	ZkMessage *message = reply_new(data, rc, &client);
+	ZkRequest *request = (ZkRequest *) data;
 
 	if (rc == ZOK)
-		message->reply.version = stat->version;
-	zk_message_push(client, message);
+		request->reply.reply.version = stat->version;
+	request_reply(request, rc, true);
 }
 
 static void
 on_created(int rc, const char *path, const struct Stat *stat, const void *data)
 {
-	ZkClient *client;
-	ZkMessage *message = reply_new(data, rc, &client);
+	ZkRequest *request = (ZkRequest *) data;
+	ZkReply *reply = &request->reply.reply;
 
 	if (rc == ZOK)
 	{
-		message->reply.path = copy_text(path);
-		message->reply.czxid = stat->czxid;
+		reply->path = strdup(path);
+		reply->czxid = stat->czxid;
 	}
-	zk_message_push(client, message);
+	request_reply(request, rc, rc != ZOK || reply->path != NULL);
 }
 
 static void
 on_data(int rc, const char *value, int len, const struct Stat *stat, const void *data)
 {
-	ZkClient *client;
-	ZkMessage *message = reply_new(data, rc, &client);
+	ZkRequest *request = (ZkRequest *) data;
+	ZkReply *reply = &request->reply.reply;
 
 	if (rc == ZOK)
 	{
-		message->reply.data = must_have(strndup(value && len > 0 ? value : "", len > 0 ? (size_t) len : 0));
-		message->reply.czxid = stat->czxid;
-		message->reply.version = stat->version;
-		message->reply.session = stat->ephemeralOwner;
+		reply->data = strndup(value && len > 0 ? value : "", len > 0 ? (size_t) len : 0);
+		reply->czxid = stat->czxid;
+		reply->version = stat->version;
+		reply->session = stat->ephemeralOwner;
 	}
-	zk_message_push(client, message);
+	request_reply(request, rc, rc != ZOK || reply->data != NULL);
 }
 
 static void
 on_children(int rc, const struct String_vector *strings, const void *data)
 {
-	ZkClient *client;
-	ZkMessage *message = reply_new(data, rc, &client);
+	ZkRequest *request = (ZkRequest *) data;
+	ZkReply *reply = &request->reply.reply;
+	char **children = NULL;
+	bool complete = true;
 
 	if (rc == ZOK && strings)
 	{
-		char **children = must_have(calloc((size_t) strings->count + 1, sizeof(*children)));
-
-		for (int i = 0; i < strings->count; i++)
-			children[i] = copy_text(strings->data[i]);
-		message->reply.children = children;
-		message->reply.child_count = strings->count;
+		children = calloc((size_t) strings->count + 1, sizeof(*children));
+		complete = children != NULL;
+		while (complete && reply->child_count < strings->count)
+		{
+			children[reply->child_count] = strdup(strings->data[reply->child_count]);
+			complete = children[reply->child_count++] != NULL;
+		}
+		reply->children = children;
 	}
-	zk_message_push(client, message);
+	request_reply(request, rc, complete);
 }
 
 /* The watch of all requests: the path tells which one fired. Session events come here as well. */
@@ -225,7 +230,7 @@ static void
 on_watch(zhandle_t *handle, int type, int state, const char *path, void *context)
 {
 	if (type != ZOO_SESSION_EVENT)
-		zk_message_push(context, zk_message_new(ZK_MESSAGE_CHANGED, 0, path));
+		zk_message_push_event(context, ZK_MESSAGE_CHANGED, 0, path);
 }
 
 /* Ends the sending of a request, which began with locking the handle. If it failed, the reply is its error; otherwise
@@ -244,6 +249,8 @@ zk_create(ZkClient *client, const char *path, const char *data, int flags, ZkRep
 	ZkRequest *request = request_new(client, fn, arg);
 	int rc = ZINVALIDSTATE;
 
+	if (request == NULL)
+		return;
 	uv_mutex_lock(&client->handle_lock);
 	if (client->handle)
 		rc = zoo_acreate2(client->handle, path, data, (int) strlen(data), &ZOO_OPEN_ACL_UNSAFE, flags, on_created,
@@ -259,6 +266,8 @@ zk_create_pair(ZkClient *client, const char *guard, int version, const char *fir
 	zoo_op_t ops[3];
 	int rc = ZINVALIDSTATE;
 
+	if (request == NULL)
+		return;
 	zoo_check_op_init(&ops[0], guard, version);
 	zoo_create_op_init(&ops[1], first, data, (int) strlen(data), &ZOO_OPEN_ACL_UNSAFE, flags, NULL, 0);
 	zoo_create_op_init(&ops[2], second, data, (int) strlen(data), &ZOO_OPEN_ACL_UNSAFE, flags, NULL, 0);
@@ -274,6 +283,8 @@ zk_sync(ZkClient *client, const char *path, ZkReplyFn fn, void *arg)
 	ZkRequest *request = request_new(client, fn, arg);
 	int rc = ZINVALIDSTATE;
 
+	if (request == NULL)
+		return;
 	uv_mutex_lock(&client->handle_lock);
 	if (client->handle)
 		rc = zoo_async(client->handle, path, on_synced, request);
@@ -286,6 +297,8 @@ zk_set(ZkClient *client, const char *path, const char *data, int version, ZkRepl
 	ZkRequest *request = request_new(client, fn, arg);
 	int rc = ZINVALIDSTATE;
 
+	if (request == NULL)
+		return;
 	uv_mutex_lock(&client->handle_lock);
 	if (client->handle)
 		rc = zoo_aset(client->handle, path, data, (int) strlen(data), version, on_stat, request);
@@ -298,6 +311,8 @@ zk_delete(ZkClient *client, const char *path, ZkReplyFn fn, void *arg)
 	ZkRequest *request = request_new(client, fn, arg);
 	int rc = ZINVALIDSTATE;
 
+	if (request == NULL)
+		return;
 	uv_mutex_lock(&client->handle_lock);
 	if (client->handle)
 		rc = zoo_adelete(client->handle, path, -1, on_void, request);
@@ -310,6 +325,8 @@ zk_get(ZkClient *client, const char *path, bool watch, ZkReplyFn fn, void *arg)
 	ZkRequest *request = request_new(client, fn, arg);
 	int rc = ZINVALIDSTATE;
 
+	if (request == NULL)
+		return;
 	uv_mutex_lock(&client->handle_lock);
 	if (client->handle)
 		rc = zoo_awget(client->handle, path, watch ? on_watch : NULL, watch ? client : NULL, on_data, request);
@@ -322,6 +339,8 @@ zk_get_children(ZkClient *client, const char *path, bool watch, ZkReplyFn fn, vo
 	ZkRequest *request = request_new(client, fn, arg);
 	int rc = ZINVALIDSTATE;
 
+	if (request == NULL)
+		return;
 	uv_mutex_lock(&client->handle_lock);
 	if (client->handle)
 		rc = zoo_awget_children(client->handle, path, watch ? on_watch : NULL, watch ? client : NULL, on_children,
@@ -335,6 +354,8 @@ zk_request_beat(ZkClient *client, uint64_t sent)
 	ZkRequest *request = request_new(client, NULL, (void *) (uintptr_t) sent);
 	int rc = ZINVALIDSTATE;
 
+	if (request == NULL)
+		return;
 	uv_mutex_lock(&client->handle_lock);
 	if (client->handle)
 		rc = zoo_aexists(client->handle, "/", 0, on_stat, request);

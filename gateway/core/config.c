@@ -21,7 +21,6 @@
 
 #include "auth/jwt.h"
 #include "db/pgconninfo.h"
-#include "support/log.h"
 #include "support/network.h"
 #include "core/settings.h"
 
@@ -51,12 +50,6 @@ typedef struct Loader
 	char *from[SETTINGS_MOST]; /* source of each value: "default", "FILE:LINE", "environment NAME", "flag --NAME" */
 } Loader;
 
-static char *
-text_copy(const char *text)
-{
-	return must_have(strdup(text));
-}
-
 static bool
 setting_refuse(const Setting *setting, const char *value, const char *from, const char *problem)
 {
@@ -84,8 +77,8 @@ loader_set(Loader *loader, const Setting *setting, const char *value, const char
 	if (problem)
 		return setting_refuse(setting, value, from, problem);
 	free(*source);
-	*source = text_copy(from);
-	return true;
+	*source = strdup(from);
+	return *source != NULL || setting_refuse(setting, value, from, "out of memory");
 }
 
 static char *
@@ -354,8 +347,8 @@ is_host_port(const char *text)
 static bool
 is_host_list(const char *text)
 {
-	char *copy = text_copy(text), *rest = copy, *item;
-	bool good = *text != '\0';
+	char *copy = strdup(text), *rest = copy, *item;
+	bool good = *text != '\0' && copy != NULL;
 
 	while (good && (item = strsep(&rest, ",")) != NULL)
 		good = is_host_port(trim(item));
@@ -427,29 +420,34 @@ is_wildcard(const char *address)
 	return strncmp(address, "0.0.0.0:", 8) == 0 || strncmp(address, "[::]:", 5) == 0;
 }
 
-/* Puts host:port into the setting. */
-static void
+/* Puts host:port into the setting, unless it has a value. Returns false when there is no memory. */
+static bool
 put_address(char **setting, const char *host, int port)
 {
-	char address[300];
+	char address[300], *copy;
 
+	if (**setting != '\0')
+		return true;
 	snprintf(address, sizeof(address), strchr(host, ':') != NULL ? "[%s]:%d" : "%s:%d", host, port);
+	copy = strdup(address);
+	if (copy == NULL)
+		return false;
 	free(*setting);
-	*setting = text_copy(address);
+	*setting = copy;
+	return true;
 }
 
-/* Addresses that follow from others. So the ports for operators of gateways on one machine differ as the others do. */
-static void
+/* Addresses that follow from others. So the ports for operators of gateways on one machine differ as the others do.
+ * Returns false when there is no memory. */
+static bool
 derive_addresses(Config *config)
 {
 	bool loopback = network_list_contains(NETWORK_LOOPBACK, config->listen_address);
 	int port = config->listen_port;
 
-	if (config->public_address[0] == '\0')
-		put_address(&config->public_address, config->listen_address, port);
-	if (config->admin_address[0] == '\0')
-		put_address(&config->admin_address, loopback ? config->listen_address : "127.0.0.1",
-					port + (port + CONFIG_ADMIN_PORT > 65535 ? -CONFIG_ADMIN_PORT : CONFIG_ADMIN_PORT));
+	return put_address(&config->public_address, config->listen_address, port) &&
+		   put_address(&config->admin_address, loopback ? config->listen_address : "127.0.0.1",
+					   port + (port + CONFIG_ADMIN_PORT > 65535 ? -CONFIG_ADMIN_PORT : CONFIG_ADMIN_PORT));
 }
 
 static bool
@@ -468,7 +466,8 @@ loader_check(Loader *loader)
 
 	if (config->listen_address[0] == '\0')
 		return loader_refuse(loader, "listen-address", "it is empty");
-	derive_addresses(config);
+	if (!derive_addresses(config))
+		return loader_refuse(loader, "public-address", "out of memory");
 	if (!is_host_port(config->public_address))
 		return loader_refuse(loader, "public-address", "it is not host:port");
 	if (!is_ip_port(config->admin_address))

@@ -12,7 +12,6 @@
 #include <strings.h>
 
 #include "db/pgpool.h"
-#include "support/log.h"
 #include "support/network.h"
 
 #define MEBIBYTE (1024 * 1024)
@@ -305,6 +304,7 @@ setting_store(const Setting *setting, Config *config, const char *value)
 {
 	void *field = (char *) config + setting->offset;
 	long long number;
+	char *copy;
 
 	switch (setting->type)
 	{
@@ -313,8 +313,11 @@ setting_store(const Setting *setting, Config *config, const char *value)
 				return "not a legal value";
 			/* FALLTHROUGH */
 		case SETTING_TEXT:
+			copy = strdup(value);
+			if (copy == NULL)
+				return "out of memory";
 			free(*setting_text(setting, config));
-			*setting_text(setting, config) = must_have(strdup(value));
+			*setting_text(setting, config) = copy;
 			break;
 		case SETTING_INT:
 		case SETTING_BYTES:

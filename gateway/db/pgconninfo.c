@@ -21,14 +21,14 @@
 #define CONNINFO_PARAMETERS		64
 #define CONNINFO_INVALID		"(invalid)"
 
-/* Gives libpq the string with this parameter invalid. */
+/* Gives libpq the string with this parameter invalid. Returns NULL when there is no memory. */
 static PGconn *
 conninfo_probe(const char *conninfo, const char *parameter)
 {
 	const char *keywords[] = {"dbname", parameter, NULL};
 	const char *values[] = {conninfo, CONNINFO_INVALID, NULL};
 
-	return must_have(PQconnectStartParams(keywords, values, 1));
+	return PQconnectStartParams(keywords, values, 1);
 }
 
 static const char *
@@ -91,7 +91,7 @@ conninfo_passes_probe(const char *conninfo, const char *parameter, char *problem
 {
 	PGconn *probe = conninfo_probe(conninfo, parameter);
 	PQconninfoOption *options = PQconninfo(probe);
-	const char *found = PQerrorMessage(probe);
+	const char *found = probe != NULL ? PQerrorMessage(probe) : "out of memory";
 
 	if (options != NULL && strstr(found, CONNINFO_INVALID) != NULL)
 		found = conninfo_problem(options);
@@ -126,7 +126,7 @@ pgconninfo_get(const char *conninfo)
 
 	if (info.options != NULL)
 		return &info;
-	probe = conninfo_probe(conninfo, "target_session_attrs");
+	probe = must_have(conninfo_probe(conninfo, "target_session_attrs")); /* at the start */
 	info.options = must_have(PQconninfo(probe));
 	info.count = conninfo_hosts(info.options);
 	for (int i = 0; i < info.count && i < PGCONNINFO_HOSTS; i++)

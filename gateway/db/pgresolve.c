@@ -7,8 +7,6 @@
  */
 #include "db/pgresolve.h"
 
-#include "support/log.h"
-
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <stdio.h>
@@ -52,14 +50,23 @@ host_is_name(const PgHost *host)
 		   inet_pton(AF_INET, name, &address) != 1 && inet_pton(AF_INET6, name, &address) != 1;
 }
 
+/* Without memory the list is empty, as if no name could be looked up. */
 static PgAddresses *
 resolver_list(void)
 {
+	static PgAddresses none = {.references = 1};
 	const PgConninfo *info = resolver.info;
 	size_t most = (size_t) info->count * RESOLVE_ADDRESSES;
-	PgAddresses *list = must_have(calloc(1, sizeof(PgAddresses) + most * sizeof(PgAddress)));
+	PgAddresses *list = calloc(1, sizeof(PgAddresses) + most * sizeof(PgAddress));
 
-	list->references = 1;
+	if (list == NULL)
+		list = &none;
+	list->references++;
+	if (list == &none)
+	{
+		snprintf(resolver.problem, sizeof(resolver.problem), "out of memory");
+		return list;
+	}
 	for (int i = 0; i < info->count; i++)
 	{
 		bool name = host_is_name(&info->hosts[i]);

@@ -3,65 +3,61 @@
  */
 #include "support/sheet_map.h"
 
-#include "support/log.h"
-
 #include <stdlib.h>
 
 #define FIRST_SIZE 64
 
 static SheetEntry **
-bucket_of(const SheetMap *map, int64_t sheet_id)
+bucket_of(SheetMap *map, int64_t sheet_id)
 {
 	uint64_t hash = (uint64_t) sheet_id * 0x9e3779b97f4a7c15u; /* Fibonacci hashing; the high bits are the good ones */
 
-	return &map->buckets[hash >> 32 & (map->bucket_count - 1)];
+	return map->buckets != NULL ? &map->buckets[hash >> 32 & (map->bucket_count - 1)] : &map->bucket;
+}
+
+static void
+bucket_add(SheetMap *map, SheetEntry *entry)
+{
+	SheetEntry **bucket = bucket_of(map, entry->sheet_id);
+
+	entry->next = *bucket;
+	*bucket = entry;
 }
 
 /* A table that cannot grow goes on with longer chains. */
 static void
 resize(SheetMap *map, size_t bucket_count)
 {
-	SheetMap larger = {calloc(bucket_count, sizeof(*larger.buckets)), bucket_count, map->count};
+	SheetEntry **buckets = calloc(bucket_count, sizeof(*buckets));
+	SheetEntry *entry;
 
-	if (map->bucket_count == 0)
-		(void) must_have(larger.buckets);
-	if (!larger.buckets)
+	if (buckets == NULL)
 		return;
-	for (size_t i = 0; i < map->bucket_count; i++)
-		while (map->buckets[i])
-		{
-			SheetEntry *entry = map->buckets[i];
-			SheetEntry **bucket = bucket_of(&larger, entry->sheet_id);
-
-			map->buckets[i] = entry->next;
-			entry->next = *bucket;
-			*bucket = entry;
-		}
 	free(map->buckets);
-	*map = larger;
+	map->buckets = buckets;
+	map->bucket_count = bucket_count;
+	LIST_FOREACH(entry, &map->all, all)
+	bucket_add(map, entry);
 }
 
 void *
 sheet_map_find(const SheetMap *map, int64_t sheet_id)
 {
-	if (map->bucket_count == 0)
-		return NULL;
-	for (SheetEntry *entry = *bucket_of(map, sheet_id); entry; entry = entry->next)
+	for (SheetEntry *entry = *bucket_of((SheetMap *) map, sheet_id); entry != NULL; entry = entry->next)
+	{
 		if (entry->sheet_id == sheet_id)
 			return entry;
+	}
 	return NULL;
 }
 
 void
 sheet_map_add(SheetMap *map, SheetEntry *entry)
 {
-	SheetEntry **bucket;
-
 	if (map->count >= map->bucket_count)
-		resize(map, map->bucket_count ? map->bucket_count * 2 : FIRST_SIZE);
-	bucket = bucket_of(map, entry->sheet_id);
-	entry->next = *bucket;
-	*bucket = entry;
+		resize(map, map->bucket_count > 0 ? map->bucket_count * 2 : FIRST_SIZE);
+	bucket_add(map, entry);
+	LIST_INSERT_HEAD(&map->all, entry, all);
 	map->count++;
 }
 
@@ -73,19 +69,32 @@ sheet_map_remove(SheetMap *map, SheetEntry *entry)
 	while (*link != entry)
 		link = &(*link)->next;
 	*link = entry->next;
+	for (SheetWalk *walk = map->walks; walk != NULL; walk = walk->outer)
+	{
+		if (walk->next == entry)
+			walk->next = LIST_NEXT(entry, all);
+	}
+	LIST_REMOVE(entry, all);
 	map->count--;
 }
 
-int64_t *
-sheet_map_ids(const SheetMap *map, size_t *count)
+void
+sheet_walk_begin(SheetWalk *walk, SheetMap *map)
 {
-	int64_t *ids = must_have(malloc((map->count + 1) * sizeof(*ids)));
+	*walk = (SheetWalk){map, LIST_FIRST(&map->all), map->walks};
+	map->walks = walk;
+}
 
-	*count = 0;
-	for (size_t i = 0; i < map->bucket_count; i++)
-		for (SheetEntry *entry = map->buckets[i]; entry; entry = entry->next)
-			ids[(*count)++] = entry->sheet_id;
-	return ids;
+void *
+sheet_walk_next(SheetWalk *walk)
+{
+	SheetEntry *entry = walk->next;
+
+	if (entry != NULL)
+		walk->next = LIST_NEXT(entry, all);
+	else
+		walk->map->walks = walk->outer;
+	return entry;
 }
 
 void

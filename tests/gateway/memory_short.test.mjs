@@ -36,8 +36,8 @@ const allocator = {
 	write(...words) {
 		fs.writeSync(this.file, Buffer.from(BigInt64Array.from(words, BigInt).buffer), 0, words.length * 8, 0);
 	},
-	/** The nth allocation of at least so many bytes from now on fails (lasting: and all behind it). Small ones may be the process's own. */
-	fail(n, { least = 64, lasting = false } = {}) {
+	/** The nth allocation of at least so many bytes from now on fails (lasting: and all behind it). */
+	fail(n, { least = 1, lasting = false } = {}) {
 		this.write(least, n, 0, lasting ? 1 : 0);
 	},
 	/** From now on none fails; has one? */
@@ -127,6 +127,7 @@ test('each allocation on behalf of a client may fail: that client is refused or 
 	await gateway.stop();
 	await gateway.start({}, { env: allocator.env });
 	const fid = await newSheet(gateway, anna, { rows: 20, columns: 20 });
+	const unopened = await newSheet(gateway, anna);
 	await cluster.psql(`SELECT sheet.set(${fid}, 1, 5, 'here')`);
 	const bystanders = await Bystanders.open();
 	t.after(() => bystanders.end());
@@ -144,6 +145,7 @@ test('each allocation on behalf of a client may fail: that client is refused or 
 		if (cell) acknowledged.set(...cell);
 	};
 	const acts = {
+		opening: () => member((open) => openRaw(open, unopened, { encoding: 'json', client: ++client })),
 		login: () => ask(post, gateway, '/login', { username: anna.username, password: anna.password }),
 		getsheet: async () => {
 			const answer = await ask(post, gateway, '/getsheet', { token: anna.token, fid });
@@ -196,7 +198,6 @@ test('each allocation on behalf of a client may fail: that client is refused or 
 			let n = 0;
 			for (let failed = true; failed; ) {
 				n++;
-				// The coordinator's tables are the process's own, too: of what lasts, it would find some.
 				allocator.fail(n, lasting ? { least: 16384, lasting } : {});
 				const acting = act(n);
 				if (lasting) await Promise.race([acting, sleep(300)]); // edits wait until there is memory to send them

@@ -7,7 +7,9 @@
 #include "ws/wire/fanout.h"
 #include "ws/edit/lines.h"
 #include "ws/edit/locks.h"
+#include "coord/ring.h"
 #include "db/pgpipeline.h"
+#include "support/sheet_map.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -353,6 +355,67 @@ run_batch_copy(void)
 	return good;
 }
 
+/* ---- sheets and members ---- */
+
+#define SHEETS 300
+
+/* Without memory for a table every entry is found, and a walk visits each that is there once, and no others. */
+static bool
+run_sheet_map(void)
+{
+	static SheetEntry entries[SHEETS + 1];
+	SheetMap map = {0};
+	SheetWalk walk, inner;
+	SheetEntry *entry;
+	bool seen[SHEETS] = {false}, good = true;
+	int visits = 0;
+
+	for (int i = 0; i < SHEETS; i++)
+	{
+		entries[i] = (SheetEntry){.sheet_id = i};
+		sheet_map_add(&map, &entries[i]);
+	}
+	for (int i = 0; i < SHEETS; i++)
+		good = good && sheet_map_find(&map, i) == &entries[i];
+	sheet_walk_begin(&walk, &map);
+	while ((entry = sheet_walk_next(&walk)) != NULL)
+	{
+		good = good && entry->sheet_id < SHEETS && !seen[entry->sheet_id];
+		seen[entry->sheet_id] = true;
+		if (visits++ == 0)
+		{
+			entries[SHEETS] = (SheetEntry){.sheet_id = SHEETS};
+			sheet_map_add(&map, &entries[SHEETS]);
+		}
+		/* This one goes and, in a walk of its own, every seventh. */
+		sheet_walk_begin(&inner, &map);
+		while (visits == 10 && (entry = sheet_walk_next(&inner)) != NULL)
+		{
+			if (entry->sheet_id % 7 == 0)
+				sheet_map_remove(&map, entry);
+		}
+		if (visits != 10)
+			while (sheet_walk_next(&inner) != NULL)
+				;
+	}
+	for (int i = 0; i < SHEETS; i++)
+		good = good && (i % 7 == 0 || seen[i]) && (sheet_map_find(&map, i) != NULL) == (i % 7 != 0);
+	sheet_map_free(&map);
+	return good && visits < SHEETS && sheet_map_find(&map, SHEETS) == NULL;
+}
+
+/* A ring is whole, or there is none. */
+static bool
+run_ring(void)
+{
+	const RingMember members[] = {{"a:1", 1}, {"b:1", 3}, {"c:1", 64}};
+	Ring *ring = ring_build(members, 3);
+	bool good = ring == NULL || (ring_member_count(ring) == 3 && ring_owner_of(ring, 17) != NULL);
+
+	ring_free(ring);
+	return good;
+}
+
 /* ---- queries ---- */
 
 static int answers;
@@ -409,6 +472,8 @@ main(void)
 	sweep(run_older, "older changes are remembered all or not");
 	sweep(run_batch, "an operation is in the batch as a whole or not at all, and others' stay");
 	sweep(run_batch_copy, "a copy of a batch is whole, or there is none");
+	sweep(run_sheet_map, "sheets are found and visited whether or not there is a table");
+	sweep(run_ring, "a ring is whole, or there is none");
 	sweep(run_pipeline, "queries that could be asked are answered, others are refused");
 	return tap_done();
 }

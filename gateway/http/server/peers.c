@@ -100,8 +100,13 @@ static Party *
 party_enter(const char *key, PartyKind kind)
 {
 	Party **bucket = party_bucket(key);
+	Ranking *ranking = &rankings[kind];
 	Party *party = *bucket;
 
+	if (ranking->by_count == NULL)
+		ranking->by_count = calloc((size_t) gateway.config.max_connections + PEERS_OPERATORS, sizeof(Party *));
+	if (ranking->by_count == NULL)
+		return NULL;
 	while (party != NULL && strcmp(party->key, key) != 0)
 		party = party->next;
 	if (party == NULL)
@@ -139,9 +144,6 @@ party_add_count(Party *party, int change)
 	Ranking *ranking = &rankings[party->kind];
 	Party **head;
 
-	if (ranking->by_count == NULL)
-		ranking->by_count =
-			must_have(calloc((size_t) gateway.config.max_connections + PEERS_OPERATORS, sizeof(Party *)));
 	head = &ranking->by_count[party->count];
 	if (*head == party)
 		*head = party->after != party ? party->after : NULL;

@@ -152,13 +152,13 @@ cached_range_invalidate(int64_t sheet_id)
 void
 cached_range_invalidate_all(void)
 {
-	size_t count;
-	int64_t *ids = sheet_map_ids(&sheets, &count);
+	RangeSheet *sheet;
+	SheetWalk walk;
 
 	/* Another server, with fewer edits, may have taken over. */
-	for (size_t i = 0; i < count; i++)
-		((RangeSheet *) sheet_map_find(&sheets, ids[i]))->known_seq = 0;
-	free(ids);
+	sheet_walk_begin(&walk, &sheets);
+	while ((sheet = sheet_walk_next(&walk)) != NULL)
+		sheet->known_seq = 0;
 	invalidated_all = ++clock_now;
 }
 

@@ -41,17 +41,12 @@ room_find(int64_t sheet_id)
 void
 room_for_each(void (*fn)(Room *room, void *arg), void *arg)
 {
-	size_t count;
-	int64_t *ids = sheet_map_ids(&rooms, &count);
+	SheetWalk walk;
+	Room *room;
 
-	for (size_t i = 0; i < count; i++)
-	{
-		Room *room = room_find(ids[i]);
-
-		if (room != NULL)
-			fn(room, arg);
-	}
-	free(ids);
+	sheet_walk_begin(&walk, &rooms);
+	while ((room = sheet_walk_next(&walk)) != NULL)
+		fn(room, arg);
 }
 
 bool

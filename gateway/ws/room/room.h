@@ -34,7 +34,7 @@
 
 /*
  * LOCKING -> CLAIMING -> SERVING or UNCLAIMED; UNCLAIMED -> SERVING <-> RELEASED; SERVING -> MOVING; each -> LOST.
- * room_set_state() asserts it.
+ * room_set_state() gives up a room of which another one is asked.
  */
 typedef enum RoomState
 {
@@ -48,7 +48,8 @@ typedef enum RoomState
 } RoomState;
 
 /*
- * What the room's only statement on the edit connections is. room_set_work() asserts the transitions:
+ * What the room's only statement on the edit connections is. room_set_work() gives up a room of which another
+ * transition is asked:
  *
  *   IDLE      -> APPLYING, TAILING, HELD (an unclaimed room)
  *   HELD      -> APPLYING, TAILING, IDLE

@@ -37,7 +37,7 @@
 
 /*
  * GREETING -> CHECKING -> WAITING -> JOINING -> LIVE, and from each of these -> CLOSING. A session of protocol v1
- * begins in CHECKING. session_set_state() asserts it.
+ * begins in CHECKING. session_set_state() closes a session of which another one is asked.
  */
 typedef enum SessionState
 {
