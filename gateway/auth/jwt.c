@@ -25,11 +25,10 @@
 #include "support/json.h"
 
 #define SIGNATURE_LEN	32
-#define JSON_DEPTH_MAX	8				  /* the gateway's own tokens have depth 1 */
-#define INTEGER_MAX		((1LL << 53) - 1) /* larger integers are not distinct in a double */
-#define CLOCK_SKEW		60				  /* seconds by which the clocks of gateways may differ */
-#define KEY_FILE_MAX	(16 * 1024)		  /* bytes */
-#define SECRET_VARIETY	8				  /* minimum number of different characters */
+#define JSON_DEPTH_MAX	8			/* the gateway's own tokens have depth 1 */
+#define CLOCK_SKEW		60			/* seconds by which the clocks of gateways may differ */
+#define KEY_FILE_MAX	(16 * 1024) /* bytes */
+#define SECRET_VARIETY	8			/* minimum number of different characters */
 #define HOW_TO_MAKE_ONE "make one with: openssl rand -hex 32"
 
 static bool
@@ -241,7 +240,8 @@ take_integer(const cJSON *object, const char *name, bool required, int64_t min, 
 	if (!item)
 		return !required;
 	/* Compare first: conversion of a value out of range is undefined. */
-	if (!cJSON_IsNumber(item) || !(item->valuedouble >= (double) min) || !(item->valuedouble <= (double) INTEGER_MAX))
+	if (!cJSON_IsNumber(item) || !(item->valuedouble >= (double) min) ||
+		!(item->valuedouble <= (double) JSON_MAX_NUMBER))
 		return false;
 	*to = (int64_t) item->valuedouble;
 	return (double) *to == item->valuedouble;

@@ -490,6 +490,7 @@ zk_open(uv_loop_t *loop, const char *hosts, unsigned session_ms, const ZkEvents 
 	client->loop = loop;
 	client->events = *events;
 	client->hosts = copy;
+	TAILQ_INIT(&client->requests);
 	client->asked_ms = client->session_ms = session_ms;
 	client->contact = client->last_warning = now_ms();
 	client->round_trip = session_ms;

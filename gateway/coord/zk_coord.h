@@ -11,6 +11,7 @@
 #ifndef ZK_COORD_H
 #define ZK_COORD_H
 
+#include <sys/queue.h>
 #include "coord/coord_impl.h"
 #include "support/sheet_map.h"
 #include "coord/zk_client.h"
@@ -55,7 +56,7 @@ typedef struct ZkCoord
 	uv_timer_t retry;
 	ZkMembers members;
 	ZkLocks locks;
-	ZkQuestion *questions;
+	LIST_HEAD(, ZkQuestion) questions;
 	bool serving;	/* this session has told `ready` */
 	bool suspended; /* told */
 	bool done_with_client, done_with_timer;

@@ -13,7 +13,7 @@
 
 struct ZkQuestion
 {
-	ZkQuestion *next, **link; /* in self->questions */
+	LIST_ENTRY(ZkQuestion) entry;
 	ZkCoord *self;
 	int64_t sheet_id;
 	CoordHolderFn fn;
@@ -43,9 +43,7 @@ question_answer(ZkQuestion *question, const char *holder)
 	CoordHolderFn fn = question->fn;
 	void *arg = question->arg;
 
-	*question->link = question->next;
-	if (question->next)
-		question->next->link = question->link;
+	LIST_REMOVE(question, entry);
 	free(question);
 	fn(arg, holder);
 }
@@ -98,10 +96,8 @@ zk_holder_ask(ZkCoord *self, int64_t sheet_id, CoordHolderFn fn, void *arg)
 	question = calloc(1, sizeof(*question));
 	if (!question)
 		return false;
-	*question = (ZkQuestion){self->questions, &self->questions, self, sheet_id, fn, arg};
-	if (question->next)
-		question->next->link = &question->next;
-	self->questions = question;
+	*question = (ZkQuestion){.self = self, .sheet_id = sheet_id, .fn = fn, .arg = arg};
+	LIST_INSERT_HEAD(&self->questions, question, entry);
 	zk_lock_path(self, sheet_id, "", path);
 	zk_get_children(self->client, path, false, on_listed, question);
 	return true;
@@ -110,6 +106,6 @@ zk_holder_ask(ZkCoord *self, int64_t sheet_id, CoordHolderFn fn, void *arg)
 void
 zk_holder_end(ZkCoord *self)
 {
-	while (self->questions)
-		question_answer(self->questions, NULL);
+	while (!LIST_EMPTY(&self->questions))
+		question_answer(LIST_FIRST(&self->questions), NULL);
 }

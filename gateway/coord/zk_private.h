@@ -7,6 +7,7 @@
 
 #include "coord/zk_client.h"
 
+#include <sys/queue.h>
 #include <stdatomic.h>
 
 typedef enum ZkMessageKind
@@ -39,7 +40,7 @@ struct ZkClient
 
 	uv_mutex_t queue_lock;
 	ZkMessage *first, *last;
-	struct ZkRequest *requests; /* that have no reply yet; queue_lock guards it as well */
+	TAILQ_HEAD(, ZkRequest) requests; /* that have no reply yet; queue_lock guards it as well */
 	uv_async_t wake;
 
 	uv_work_t work; /* opening, leaving, closing */

@@ -15,7 +15,7 @@
 struct ZkRequest
 {
 	ZkMessage reply; /* must be first: zk_message_free() frees the request */
-	struct ZkRequest *next, *prev;
+	TAILQ_ENTRY(ZkRequest) entry;
 	ZkClient *client;
 	zoo_op_result_t results[3]; /* of zk_create_pair(): the library writes them before it calls the completion */
 };
@@ -92,11 +92,8 @@ request_new(ZkClient *client, ZkReplyFn fn, void *arg)
 		return NULL;
 	}
 	uv_mutex_lock(&client->queue_lock);
-	*request = (ZkRequest){
-		.reply = {.kind = ZK_MESSAGE_REPLY, .fn = fn, .arg = arg}, .next = client->requests, .client = client};
-	if (client->requests)
-		client->requests->prev = request;
-	client->requests = request;
+	*request = (ZkRequest){.reply = {.kind = ZK_MESSAGE_REPLY, .fn = fn, .arg = arg}, .client = client};
+	TAILQ_INSERT_TAIL(&client->requests, request, entry);
 	uv_mutex_unlock(&client->queue_lock);
 	return request;
 }
@@ -107,22 +104,17 @@ request_remove(ZkRequest *request)
 	ZkClient *client = request->client;
 
 	uv_mutex_lock(&client->queue_lock);
-	if (request->prev)
-		request->prev->next = request->next;
-	else
-		client->requests = request->next;
-	if (request->next)
-		request->next->prev = request->prev;
+	TAILQ_REMOVE(&client->requests, request, entry);
 	uv_mutex_unlock(&client->queue_lock);
 }
 
 void
 zk_request_free_all(ZkClient *client)
 {
-	while (client->requests)
-	{
-		ZkRequest *request = client->requests;
+	ZkRequest *request;
 
+	while ((request = TAILQ_FIRST(&client->requests)) != NULL)
+	{
 		request_remove(request);
 		free(request);
 	}
@@ -146,15 +138,8 @@ on_void(int rc, const void *data)
 void
 zk_request_lose_all(ZkClient *client)
 {
-	ZkRequest *oldest = client->requests, *later;
-
-	while (oldest && oldest->next)
-		oldest = oldest->next;
-	for (; oldest; oldest = later)
-	{
-		later = oldest->prev;
-		on_void(ZCONNECTIONLOSS, oldest);
-	}
+	while (!TAILQ_EMPTY(&client->requests))
+		on_void(ZCONNECTIONLOSS, TAILQ_FIRST(&client->requests));
 }
 
 static void

@@ -562,7 +562,7 @@ config_reload(Config *config, int argc, char **argv, ConfigSayFn say)
 		if (setting_is_text(setting) ? strcmp(*setting_text(setting, config), *setting_text(setting, &fresh)) == 0
 									 : memcmp(old, new, size) == 0)
 			continue;
-		if (!setting_is_reloadable(setting))
+		if (!setting->reloaded)
 		{
 			config_say("setting \"%s\" has changed: that needs a restart", setting->name);
 			continue;

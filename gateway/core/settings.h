@@ -24,6 +24,7 @@ typedef struct Setting
 	const char *name;
 	SettingType type;
 	size_t offset;		  /* in Config */
+	bool reloaded;		  /* SIGHUP changes it */
 	const char *fallback; /* the default, as text */
 	long long min, max;
 	const char *unit;
@@ -43,8 +44,6 @@ extern void setting_env_name(const Setting *setting, char *to, size_t size);
 /* The size of its field in Config. */
 extern size_t setting_size(const Setting *setting);
 extern bool setting_is_text(const Setting *setting);
-/* Whether SIGHUP changes it. */
-extern bool setting_is_reloadable(const Setting *setting);
 /* Its field in Config, of a text or choice. */
 extern char **setting_text(const Setting *setting, Config *config);
 /* Accepts true, on, yes, 1, and false, off, no, 0. */

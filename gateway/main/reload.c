@@ -42,7 +42,7 @@ reload_keeps_keys(const JwtKeys *before, const JwtKeys *after)
 static void
 reload_close_sessions(Room *room, void *arg)
 {
-	for (Session *session = room->sessions; session != NULL; session = session->next)
+	for (Session *session = LIST_FIRST(&room->sessions); session != NULL; session = LIST_NEXT(session, in_room))
 		session_close(session, CLOSE_RESTART, "the signing keys have changed: come again");
 }
 

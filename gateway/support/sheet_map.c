@@ -36,8 +36,8 @@ resize(SheetMap *map, size_t bucket_count)
 	free(map->buckets);
 	map->buckets = buckets;
 	map->bucket_count = bucket_count;
-	LIST_FOREACH(entry, &map->all, all)
-	bucket_add(map, entry);
+	LIST_FOREACH (entry, &map->all, all)
+		bucket_add(map, entry);
 }
 
 void *

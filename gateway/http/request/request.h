@@ -17,6 +17,7 @@
 #include "http/server/head.h"
 #include "http/server/origin.h"
 #include "support/buf.h"
+#include "support/json.h"
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -233,7 +234,6 @@ extern bool request_string(const Request *request, const char *name, const char 
 extern bool request_number(const Request *request, const char *name, int64_t min, int64_t max, int64_t *value);
 /* The string, or "" if there is none. */
 extern const char *request_text(const Request *request, const char *name);
-#define SHEET_ID_MAX 9007199254740991 /* 2^53 - 1 */
 /* Parses digits; false for anything else, or outside [1, 2^53). */
 extern bool request_parse_id(const char *text, int64_t *value);
 

@@ -86,7 +86,7 @@ routes_put_sheets(Buf *to, const PGresult *res, int limit, bool paged)
 bool
 check_fid(Request *request)
 {
-	if (request_number(request, "fid", 0, SHEET_ID_MAX, &request->sheet_id))
+	if (request_number(request, "fid", 0, JSON_MAX_NUMBER, &request->sheet_id))
 		return true;
 	request_error(request, 400, "fid is needed, as a number");
 	return false;

@@ -32,8 +32,8 @@ version_epoch(Request *request)
 static bool
 version_check(Request *request, const char *name)
 {
-	if (request_number(request, "fid", 0, SHEET_ID_MAX, &request->sheet_id) &&
-		(name == NULL || request_number(request, name, 0, SHEET_ID_MAX, &request->number)))
+	if (request_number(request, "fid", 0, JSON_MAX_NUMBER, &request->sheet_id) &&
+		(name == NULL || request_number(request, name, 0, JSON_MAX_NUMBER, &request->number)))
 		return true;
 	request_error(request, 400, "fid, cid and lid are numbers");
 	return false;
@@ -56,7 +56,7 @@ check_label(Request *request)
 	const char *label;
 
 	if (request_string(request, "label", &label) &&
-		request_number(request, "version", 1, SHEET_ID_MAX, &request->number))
+		request_number(request, "version", 1, JSON_MAX_NUMBER, &request->number))
 		return true;
 	request_error(request, 400, "version is needed as a number, label as a string");
 	return false;

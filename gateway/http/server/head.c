@@ -32,6 +32,15 @@ head_hex_digit(char digit)
 	return digit >= 'A' && digit <= 'F' ? digit - 'A' + 10 : -1;
 }
 
+int
+head_escaped_byte(const char *digits, size_t len)
+{
+	int high = len >= 2 ? head_hex_digit(digits[0]) : -1;
+	int low = high >= 0 ? head_hex_digit(digits[1]) : -1;
+
+	return low >= 0 ? high << 4 | low : -1;
+}
+
 long
 head_find_end(const char *bytes, size_t len, size_t *seen)
 {
@@ -69,12 +78,11 @@ decode_percent(const char *from, size_t len, bool plus, char *to, size_t size)
 
 		if (c == '%')
 		{
-			int high = i + 2 < len ? head_hex_digit(from[i + 1]) : -1;
-			int low = high >= 0 ? head_hex_digit(from[i + 2]) : -1;
+			int byte = head_escaped_byte(from + i + 1, len - i - 1);
 
-			if (low < 0)
+			if (byte < 0)
 				return false;
-			c = (char) (high << 4 | low);
+			c = (char) byte;
 			i += 2;
 		}
 		else if (plus && c == '+')

@@ -68,5 +68,7 @@ extern int head_quality(const char *accepted, const char *coding);
 extern bool head_is_token_char(char c);
 /* The value of a hexadecimal digit; -1 for any other character. */
 extern int head_hex_digit(char digit);
+/* Returns the byte of an escape, whose digits are behind a %; -1: it is malformed. */
+extern int head_escaped_byte(const char *digits, size_t len);
 
 #endif

@@ -130,11 +130,11 @@ decode_extended(char *value)
 	{
 		if (*from == '%')
 		{
-			int high = head_hex_digit(from[1]), low = high < 0 ? -1 : head_hex_digit(from[2]);
+			int byte = head_escaped_byte(from + 1, strnlen(from + 1, 2));
 
-			if (low < 0 || high + low == 0)
+			if (byte <= 0)
 				return false;
-			*to++ = (char) (high << 4 | low);
+			*to++ = (char) byte;
 			from += 2;
 		}
 		else

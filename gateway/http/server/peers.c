@@ -34,6 +34,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #define PEERS_BUCKETS	 4096
 #define PEERS_LOOKS		 16
@@ -58,15 +59,15 @@ typedef struct Party
 	PartyKind kind;
 	int connections;			  /* of an address, with and without tokens; of an account, as in `places` */
 	int count;					  /* of `places` */
-	Place *first, *last;		  /* without a token, or of the account, oldest first */
+	TAILQ_HEAD(, Place) places;	  /* without a token, or of the account, oldest first */
 	struct Party *before, *after; /* a ring of those with the same count */
 } Party;
 
 struct Place
 {
-	Place *next, *previous; /* in the party */
-	Party *address;			/* NULL: it was taken away, and its connection is ending */
-	Party *account;			/* NULL: without a token */
+	TAILQ_ENTRY(Place) entry; /* in the party */
+	Party *address;			  /* NULL: it was taken away, and its connection is ending */
+	Party *account;			  /* NULL: without a token */
 	const PlaceOwner *owner;
 	void *arg;
 	uint64_t since; /* ms: when it came to its party */
@@ -116,6 +117,7 @@ party_enter(const char *key, PartyKind kind)
 			return NULL;
 		snprintf(party->key, sizeof(party->key), "%s", key);
 		party->kind = kind;
+		TAILQ_INIT(&party->places);
 		party->before = party->after = party;
 		party->next = *bucket;
 		*bucket = party;
@@ -179,13 +181,7 @@ place_add(Place *place)
 {
 	Party *party = place_party(place);
 
-	place->next = NULL;
-	place->previous = party->last;
-	if (party->last != NULL)
-		party->last->next = place;
-	else
-		party->first = place;
-	party->last = place;
+	TAILQ_INSERT_TAIL(&party->places, place, entry);
 	place->since = uv_now(&gateway.loop);
 	party_add_count(party, 1);
 }
@@ -195,14 +191,7 @@ place_remove(Place *place)
 {
 	Party *party = place_party(place);
 
-	if (place->previous != NULL)
-		place->previous->next = place->next;
-	else
-		party->first = place->next;
-	if (place->next != NULL)
-		place->next->previous = place->previous;
-	else
-		party->last = place->previous;
+	TAILQ_REMOVE(&party->places, place, entry);
 	party_add_count(party, -1);
 }
 
@@ -227,9 +216,9 @@ party_make_room(const Party *party, uint64_t until)
 	PlaceUse least = PLACE_SERVED;
 	int looks = 0, spared = 0;
 
-	for (Place *place = party->first; place != NULL && place->since <= until && looks < PEERS_LOOKS &&
-									  spared < PEERS_SPARED && (found == NULL || least > PLACE_IDLE);
-		 place = place->next)
+	for (Place *place = TAILQ_FIRST(&party->places); place != NULL && place->since <= until && looks < PEERS_LOOKS &&
+													 spared < PEERS_SPARED && (found == NULL || least > PLACE_IDLE);
+		 place = TAILQ_NEXT(place, entry))
 	{
 		PlaceUse use = place->owner != NULL && place->owner->use != NULL ? place->owner->use(place->arg) : PLACE_BUSY;
 

@@ -488,15 +488,8 @@ snapshot_reader_begin(SnapshotReader *reader, Snapshot *snapshot, const Snapshot
 					  void *arg)
 {
 	snapshot_pin(snapshot);
-	*reader = (SnapshotReader){.snapshot = snapshot,
-							   .piece = text->first,
-							   .end = end,
-							   .arg = arg,
-							   .next = snapshot->readers,
-							   .link = &snapshot->readers};
-	if (reader->next != NULL)
-		reader->next->link = &reader->next;
-	snapshot->readers = reader;
+	*reader = (SnapshotReader){.snapshot = snapshot, .piece = text->first, .end = end, .arg = arg};
+	LIST_INSERT_HEAD(&snapshot->readers, reader, entry);
 }
 
 size_t
@@ -523,9 +516,7 @@ snapshot_reader_end(SnapshotReader *reader)
 {
 	if (reader->snapshot == NULL)
 		return;
-	*reader->link = reader->next;
-	if (reader->next != NULL)
-		reader->next->link = reader->link;
+	LIST_REMOVE(reader, entry);
 	snapshot_unpin(reader->snapshot);
 	reader->snapshot = NULL;
 }
@@ -554,7 +545,7 @@ snapshot_to_end(void)
 
 	for (Snapshot *snapshot = snapshots; snapshot != NULL; snapshot = snapshot->next)
 	{
-		if (snapshot->bytes > SNAPSHOT_SMALL && snapshot->readers != NULL)
+		if (snapshot->bytes > SNAPSHOT_SMALL && !LIST_EMPTY(&snapshot->readers))
 			oldest = snapshot;
 	}
 	if (oldest != NULL && uv_now(&gateway.loop) - oldest->began < (uint64_t) gateway.config.block_seconds * 1000)
@@ -575,9 +566,9 @@ snapshot_tick(void)
 			  LOG_INT("sheet", snapshot->key.sheet_id), LOG_INT("bytes", (int64_t) snapshot->bytes));
 	snapshot->outdated = true;
 	stats.ended++;
-	for (SnapshotReader *reader = snapshot->readers, *next; reader != NULL; reader = next)
+	for (SnapshotReader *reader = LIST_FIRST(&snapshot->readers), *next; reader != NULL; reader = next)
 	{
-		next = reader->next;
+		next = LIST_NEXT(reader, entry);
 		reader->end(reader->arg);
 	}
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 /* A part of a text. Constant while its snapshot is pinned. */
 typedef struct SnapshotPiece
@@ -41,7 +42,7 @@ typedef struct Snapshot
 	char at[40];		  /* when the version was made; "" of the present state */
 	SnapshotText content; /* "a","b",... of each cell, row by row */
 	SnapshotText styles;  /* {"row":..,"col":..,"info":..},... */
-	struct SnapshotReader *readers;
+	LIST_HEAD(, SnapshotReader) readers;
 	int pins;						 /* 0: kept for SNAPSHOT_STAY_MS at most */
 	struct SnapshotReading *reading; /* NULL: it is complete */
 	struct Snapshot *next;			 /* of all that are in memory, newest first */
@@ -83,7 +84,7 @@ typedef struct SnapshotReader
 	size_t offset;
 	void (*end)(void *arg);
 	void *arg;
-	struct SnapshotReader *next, **link; /* of the snapshot */
+	LIST_ENTRY(SnapshotReader) entry; /* in the snapshot */
 } SnapshotReader;
 
 extern void snapshot_reader_begin(SnapshotReader *reader, Snapshot *snapshot, const SnapshotText *text,

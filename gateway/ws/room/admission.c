@@ -164,7 +164,7 @@ admission_check(Session *session)
 void
 admission_check_members(Room *room, int64_t uid)
 {
-	for (Session *session = room->sessions; session != NULL; session = session->next)
+	for (Session *session = LIST_FIRST(&room->sessions); session != NULL; session = LIST_NEXT(session, in_room))
 	{
 		if (session->state != SESSION_CLOSING && (uid == 0 || session->uid == uid))
 			admission_check(session);

@@ -31,7 +31,7 @@
 #define HELD_TELL_MS  1000 /* editors are told of the holder after so long */
 #define HELD_AGAIN_MS 5000 /* and again, with its age */
 
-static Room *held_rooms;
+static LIST_HEAD(, Room) held_rooms;
 static size_t held_total;
 static uv_timer_t held_timer;
 static bool held_asking;
@@ -66,7 +66,7 @@ held_tell_session(const Room *room, Session *session, bool held)
 static void
 held_tell(Room *room, bool held)
 {
-	for (Session *session = room->sessions; session != NULL; session = session->next)
+	for (Session *session = LIST_FIRST(&room->sessions); session != NULL; session = LIST_NEXT(session, in_room))
 		held_tell_session(room, session, held);
 	room->held.announced = held;
 	room->held.announced_at = uv_now(&gateway.loop);
@@ -100,10 +100,8 @@ held_wait(Room *room)
 	}
 	if (!state->listed)
 	{
-		*state = (RoomHeld){.next = held_rooms, .listed = true, .since = uv_now(&gateway.loop)};
-		if (held_rooms != NULL)
-			held_rooms->held.prev = room;
-		held_rooms = room;
+		*state = (RoomHeld){.listed = true, .since = uv_now(&gateway.loop)};
+		LIST_INSERT_HEAD(&held_rooms, room, held.entry);
 		held_total++;
 		held_ask(); /* most transactions are short */
 	}
@@ -124,12 +122,7 @@ held_end(Room *room)
 				  LOG_INT("waited_ms", uv_now(&gateway.loop) - state->since));
 		held_tell(room, false);
 	}
-	if (state->prev != NULL)
-		state->prev->held.next = state->next;
-	else
-		held_rooms = state->next;
-	if (state->next != NULL)
-		state->next->held.prev = state->prev;
+	LIST_REMOVE(room, held.entry);
 	state->listed = false;
 	if (--held_total == 0)
 		uv_timer_stop(&held_timer);
@@ -207,9 +200,9 @@ held_answered(void *arg, PGresult *res)
 	held_asking = false;
 	if (!pgresult_succeeded(res))
 		return; /* the timer asks again */
-	for (Room *room = held_rooms; room != NULL; room = next)
+	for (Room *room = LIST_FIRST(&held_rooms); room != NULL; room = next)
 	{
-		next = room->held.next;
+		next = LIST_NEXT(room, held.entry);
 		held_check(room, res);
 	}
 }
@@ -220,9 +213,9 @@ held_ask(void)
 	Buf ids = {NULL, 0, 0};
 	PgParam param;
 
-	if (held_asking || held_rooms == NULL)
+	if (held_asking || LIST_EMPTY(&held_rooms))
 		return;
-	for (const Room *room = held_rooms; room != NULL; room = room->held.next)
+	for (const Room *room = LIST_FIRST(&held_rooms); room != NULL; room = LIST_NEXT(room, held.entry))
 		buf_printf(&ids, "%c%lld", ids.len > 0 ? ',' : '{', (long long) room_sheet_id(room));
 	buf_puts(&ids, "}");
 	param = pgparam_buf(&ids, 0);

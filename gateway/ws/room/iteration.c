@@ -86,7 +86,7 @@ iteration_tick_room(Room *room, void *arg)
 {
 	int64_t now = *(int64_t *) arg;
 
-	for (Session *session = room->sessions; session != NULL; session = session->next)
+	for (Session *session = LIST_FIRST(&room->sessions); session != NULL; session = LIST_NEXT(session, in_room))
 		admission_tick(session, now);
 	members_expire_locks(room);
 	handover_tick(room);

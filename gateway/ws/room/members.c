@@ -27,7 +27,7 @@ members_send_away(Room *room, const char *member)
 
 	if (member != NULL)
 		redirect_put_address(member, REDIRECT_WEBSOCKET, address);
-	for (Session *session = room->sessions; session != NULL; session = session->next)
+	for (Session *session = LIST_FIRST(&room->sessions); session != NULL; session = LIST_NEXT(session, in_room))
 	{
 		if (member != NULL)
 			session->protocol->close_moved(session, address);
@@ -84,11 +84,7 @@ members_add(Session *session)
 		room_set_state(room, ROOM_SERVING);
 	session->room = room;
 	session->stream = &room->streams[session->form].fanout;
-	session->prev = NULL;
-	session->next = room->sessions;
-	if (room->sessions != NULL)
-		room->sessions->prev = session;
-	room->sessions = session;
+	LIST_INSERT_HEAD(&room->sessions, session, in_room);
 	room->session_count++;
 	members_total++;
 	room_each_protocol(publish_member, room, session, true);
@@ -239,7 +235,7 @@ members_renew_locks(Session *session)
 const Session *
 members_find_holder(const Room *room, const LockHolder *holder)
 {
-	for (const Session *session = room->sessions; session != NULL; session = session->next)
+	for (const Session *session = LIST_FIRST(&room->sessions); session != NULL; session = LIST_NEXT(session, in_room))
 	{
 		LockHolder other = session_lock_holder(session);
 
@@ -267,13 +263,8 @@ members_resign(Session *session)
 
 	if (session->resigned)
 		return;
-	if (session->closing_link != NULL)
-	{
-		*session->closing_link = session->next_closing;
-		if (session->next_closing != NULL)
-			session->next_closing->closing_link = session->closing_link;
-		session->closing_link = NULL;
-	}
+	if (session->state == SESSION_CLOSING)
+		LIST_REMOVE(session, in_closing);
 	session->resigned = true;
 	session->may_edit = false;
 	room_each_protocol(publish_member, session->room, session, false);
@@ -288,19 +279,15 @@ members_resign_soon(Session *session)
 {
 	Room *room = session->room;
 
-	session->next_closing = room->closing;
-	session->closing_link = &room->closing;
-	if (room->closing != NULL)
-		room->closing->closing_link = &session->next_closing;
-	room->closing = session;
+	LIST_INSERT_HEAD(&room->closing, session, in_closing);
 	room_mark_dirty(room);
 }
 
 void
 members_resign_closing(Room *room)
 {
-	while (room->closing != NULL)
-		members_resign(room->closing);
+	while (!LIST_EMPTY(&room->closing))
+		members_resign(LIST_FIRST(&room->closing));
 }
 
 void
@@ -311,12 +298,7 @@ members_remove(Session *session)
 	if (session->state == SESSION_JOINING && session->protocol->stop_joining != NULL)
 		session->protocol->stop_joining(session);
 	publish_forget(session);
-	if (session->prev != NULL)
-		session->prev->next = session->next;
-	else
-		room->sessions = session->next;
-	if (session->next != NULL)
-		session->next->prev = session->prev;
+	LIST_REMOVE(session, in_room);
 	room->session_count--;
 	members_total--;
 	room->streams[session->form].readers--;

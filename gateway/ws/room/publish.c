@@ -394,7 +394,7 @@ publish_room(Room *room)
 	bool pushing = publish_push_batches();
 	bool even = true;
 
-	for (Session *session = room->sessions; session != NULL; session = session->next)
+	for (Session *session = LIST_FIRST(&room->sessions); session != NULL; session = LIST_NEXT(session, in_room))
 	{
 		bool has_all;
 
@@ -486,14 +486,14 @@ publish_control(Room *room)
 	if (room->flow == ROOM_EVEN && flow == ROOM_EVEN &&
 		room_stream_bytes(room) - room->delivered <= publish_lag_limit())
 		return; /* nobody can lag */
-	for (Session *session = room->sessions; session != NULL; session = session->next)
+	for (Session *session = LIST_FIRST(&room->sessions); session != NULL; session = LIST_NEXT(session, in_room))
 	{
 		if (receiver_check(session, uv_now(&gateway.loop)))
 			flow = ROOM_LAGGING;
 	}
 	if (flow >= ROOM_PAUSED && room->flow < ROOM_PAUSED)
 		metrics.sender_pauses++;
-	for (Session *session = room->sessions; session != NULL; session = session->next)
+	for (Session *session = LIST_FIRST(&room->sessions); session != NULL; session = LIST_NEXT(session, in_room))
 	{
 		bool pause = flow >= ROOM_PAUSED || session_is_busy(session);
 

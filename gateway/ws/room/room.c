@@ -181,9 +181,9 @@ room_serve(Room *room, const PGresult *res)
 	if (!claimed)
 		held_wait(room);
 	room_catch_up(room, room->wanted_seq); /* there may be newer edits, heard of meanwhile */
-	for (Session *session = room->sessions, *next; session != NULL; session = next)
+	for (Session *session = LIST_FIRST(&room->sessions), *next; session != NULL; session = next)
 	{
-		next = session->next;
+		next = LIST_NEXT(session, in_room);
 		if (session->state == SESSION_WAITING)
 			session->protocol->join(session);
 	}
@@ -399,7 +399,7 @@ room_fail(Room *room, int code, const char *reason)
 	room_set_state(room, ROOM_LOST);
 	held_end(room);
 	cached_range_invalidate(room_sheet_id(room)); /* a batch under way may be stored */
-	for (Session *session = room->sessions; session != NULL; session = session->next)
+	for (Session *session = LIST_FIRST(&room->sessions); session != NULL; session = LIST_NEXT(session, in_room))
 		session_close(session, code, reason);
 }
 

@@ -97,7 +97,7 @@ typedef struct RoomLink
 /* What a room knows of the transaction that holds its sheet. */
 typedef struct RoomHeld
 {
-	struct Room *next, *prev;
+	LIST_ENTRY(Room) entry;
 	bool listed;		   /* the room waits */
 	bool due;			   /* its statement is to be sent on a connection that may wait */
 	bool trying;		   /* it is under way there */
@@ -141,9 +141,9 @@ typedef struct Room
 	int queries;		 /* under way; the room is freed after the last */
 
 	/* Members. */
-	Session *sessions;
-	Session *authors; /* who wait for a batch with edits of theirs */
-	Session *closing; /* members that are closing, and have not resigned */
+	SessionList sessions;
+	Session *authors;	 /* who wait for a batch with edits of theirs */
+	SessionList closing; /* members that are closing, and have not resigned */
 	int session_count;
 	SheetLocks locks;
 	bool ranges_freed; /* requests for ranges may wait for nothing any more */

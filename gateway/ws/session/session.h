@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 /* Close codes: RFC 6455's, and ours from 4000 on (4000 + HTTP's status). */
 #define CLOSE_NORMAL	   1000
@@ -71,12 +72,12 @@ typedef struct PrivateFrame
 
 typedef struct Session
 {
-	struct Session *next, *prev; /* in the room */
-	uint64_t author_of;			 /* lowest batch not published yet that has edits of the session; 0: none */
-	uint64_t author_to;			 /* and the highest */
-	struct Session *next_author; /* in the room, if author_of is set */
-	struct Session *next_closing, **closing_link; /* in the room; closing_link NULL: not among room->closing */
-	uint64_t number;							  /* names the session to others; unique in this process */
+	LIST_ENTRY(Session) in_room;	/* before hello: among those that have not said it */
+	uint64_t author_of;				/* lowest batch not published yet that has edits of the session; 0: none */
+	uint64_t author_to;				/* and the highest */
+	struct Session *next_author;	/* in the room, if author_of is set */
+	LIST_ENTRY(Session) in_closing; /* of the room, until it resigns */
+	uint64_t number;				/* names the session to others; unique in this process */
 	const Protocol *protocol;
 	Socket *socket; /* NULL: the connection has ended */
 	struct V2Session *v2;
@@ -130,6 +131,8 @@ typedef struct Session
 	Buf rx; /* the fragments of a message */
 	Buf scratch;
 } Session;
+
+typedef LIST_HEAD(SessionList, Session) SessionList;
 
 /* Creates a session in state GREETING. link: "" for none. Returns NULL when there is no memory. */
 extern Session *session_create(Socket *socket, const Protocol *protocol, int64_t sheet_id, const char *link);

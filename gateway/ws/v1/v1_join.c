@@ -68,7 +68,7 @@ join_end(V1Join *join)
 static void
 join_close(Room *room, int64_t uid, int code, const char *reason)
 {
-	for (Session *session = room->sessions; session != NULL; session = session->next)
+	for (Session *session = LIST_FIRST(&room->sessions); session != NULL; session = LIST_NEXT(session, in_room))
 	{
 		if (session_is_joining(session) && (uid == 0 || session->uid == uid))
 			session_close(session, code, reason);
@@ -213,7 +213,7 @@ join_try(Room *room, V1Join *join)
 			break;
 		}
 	}
-	for (Session *session = room->sessions; session != NULL; session = session->next)
+	for (Session *session = LIST_FIRST(&room->sessions); session != NULL; session = LIST_NEXT(session, in_room))
 	{
 		if (session_is_joining(session))
 			join_admit(join, session, position);
@@ -287,11 +287,11 @@ join_answered(void *arg, SnapshotStatus status, Snapshot *snapshot, const PGresu
 static void
 join_ask(Room *room)
 {
-	const Session *session = room->sessions;
+	const Session *session = LIST_FIRST(&room->sessions);
 	SnapshotKey key = {room_sheet_id(room), 0};
 
 	while (!session_is_joining(session))
-		session = session->next;
+		session = LIST_NEXT(session, in_room);
 	room->v1_join->asked = true;
 	room->v1_join->account = session->uid;
 	room->queries++;

@@ -111,7 +111,7 @@ name_find(Name *name, const Room *room, uint64_t uid)
 		buf_puts_json(&name->json, account != NULL ? account->name : "");
 		return true;
 	}
-	for (const Session *session = room->sessions; session != NULL; session = session->next)
+	for (const Session *session = LIST_FIRST(&room->sessions); session != NULL; session = LIST_NEXT(session, in_room))
 	{
 		if (session->uid != (int64_t) uid || session->name_json.len == 0)
 			continue;
@@ -380,7 +380,7 @@ void
 v1_moved(Room *room, const LineChange *changes, size_t n)
 {
 	stream_drop(room);
-	for (Session *session = room->sessions; session != NULL; session = session->next)
+	for (Session *session = LIST_FIRST(&room->sessions); session != NULL; session = LIST_NEXT(session, in_room))
 	{
 		if (session->form != STREAM_V1)
 			continue;

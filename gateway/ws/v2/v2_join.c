@@ -42,7 +42,7 @@ join_list_peers(const Session *session, V2Peer *peers)
 {
 	uint32_t count = 0;
 
-	for (const Session *other = session->room->sessions; other != NULL; other = other->next)
+	for (const Session *other = LIST_FIRST(&session->room->sessions); other != NULL; other = LIST_NEXT(other, in_room))
 	{
 		if (other != session && other->state != SESSION_CLOSING)
 			peers[count++] = (V2Peer){other->number, (uint64_t) other->uid, other->name};
@@ -191,7 +191,7 @@ join_publish_cursors(Session *session)
 {
 	bool any = false;
 
-	for (Session *other = session->room->sessions; other != NULL; other = other->next)
+	for (Session *other = LIST_FIRST(&session->room->sessions); other != NULL; other = LIST_NEXT(other, in_room))
 	{
 		if (other->v2 == NULL || !other->v2->has_cursor || other->resigned)
 			continue;
@@ -441,7 +441,7 @@ user_send(Session *session, int64_t uid, const char *name)
 static const char *
 user_find_here(const Room *room, int64_t uid)
 {
-	for (const Session *session = room->sessions; session != NULL; session = session->next)
+	for (const Session *session = LIST_FIRST(&room->sessions); session != NULL; session = LIST_NEXT(session, in_room))
 	{
 		if (session->uid == uid && session->name != NULL)
 			return session->name;

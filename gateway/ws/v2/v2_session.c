@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static Session *greeting; /* sessions in state GREETING, by the links for a room, which they are not in */
+static SessionList greeting; /* sessions that have not said hello */
 
 /* ---- messages that wait until the client is decided ---- */
 
@@ -66,31 +66,10 @@ waiting_is_due(const V2Session *v2)
 
 /* ---- life ---- */
 
-static void
-greeting_add(Session *session)
-{
-	session->prev = NULL;
-	session->next = greeting;
-	if (greeting != NULL)
-		greeting->prev = session;
-	greeting = session;
-}
-
-static void
-greeting_remove(Session *session)
-{
-	if (session->prev != NULL)
-		session->prev->next = session->next;
-	else
-		greeting = session->next;
-	if (session->next != NULL)
-		session->next->prev = session->prev;
-}
-
 void
 v2_tick(void)
 {
-	for (Session *session = greeting; session != NULL; session = session->next)
+	for (Session *session = LIST_FIRST(&greeting); session != NULL; session = LIST_NEXT(session, in_room))
 	{
 		if (uv_now(&gateway.loop) - session->v2->opened > V2_HELLO_MS)
 			session_close(session, CLOSE_TIMEOUT, "no hello in time");
@@ -113,7 +92,7 @@ v2_session_open(Socket *socket, int64_t sheet_id, const char *link)
 	v2->opened = uv_now(&gateway.loop);
 	v2->blocks_last = &v2->blocks;
 	v2->waiting_last = &v2->waiting;
-	greeting_add(session);
+	LIST_INSERT_HEAD(&greeting, session, in_room);
 	return session;
 }
 
@@ -121,7 +100,7 @@ static void
 v2_gone(Session *session)
 {
 	if (session->uid == 0) /* hello has not come */
-		greeting_remove(session);
+		LIST_REMOVE(session, in_room);
 }
 
 static void
@@ -247,7 +226,7 @@ v2_greet(Session *session, const V2Message *message)
 	session->v2->client_id = message->client;
 	session->v2->acked = message->acked;
 	session->v2->since = message->since;
-	greeting_remove(session);
+	LIST_REMOVE(session, in_room);
 	session_set_state(session, SESSION_CHECKING);
 	admission_check(session);
 }
@@ -533,7 +512,7 @@ v2_resume_messages(Session *session)
 static void
 v2_moved(Room *room, const LineChange *changes, size_t n)
 {
-	for (Session *session = room->sessions; session != NULL; session = session->next)
+	for (Session *session = LIST_FIRST(&room->sessions); session != NULL; session = LIST_NEXT(session, in_room))
 	{
 		V2Cursor *cursor = session->v2 != NULL ? &session->v2->cursor : NULL;
 		uint32_t rect[4];

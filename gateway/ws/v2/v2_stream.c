@@ -256,7 +256,7 @@ stream_publish_cursors(Room *room, void *arg)
 		return;
 	}
 	room->cursors_moved = false;
-	for (Session *session = room->sessions; session != NULL; session = session->next)
+	for (Session *session = LIST_FIRST(&room->sessions); session != NULL; session = LIST_NEXT(session, in_room))
 	{
 		if (session->v2 == NULL || !session->v2->cursor_moved || session->state != SESSION_LIVE)
 			continue;

@@ -18,8 +18,7 @@
 #include <stdint.h>
 
 #define V2_VERSION		   2
-#define V2_VERSION_RANGES  3 /* with locks of ranges */
-#define V2_MAX_NUMBER	   JSON_MAX_NUMBER
+#define V2_VERSION_RANGES  3	/* with locks of ranges */
 #define V2_MAX_TOKEN	   4096 /* bytes */
 #define V2_MAX_OP_EDITS	   16384
 #define V2_MAX_VALUES	   1024	 /* of one `calc` */

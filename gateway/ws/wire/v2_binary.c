@@ -20,7 +20,7 @@ binary_number(CodecInput *input, uint64_t *value)
 	error = codec_get_number(input, false, value);
 	if (error == EDIT_TRUNCATED)
 		return truncated;
-	return error != EDIT_OK || *value > V2_MAX_NUMBER ? bad_number : NULL;
+	return error != EDIT_OK || *value > JSON_MAX_NUMBER ? bad_number : NULL;
 }
 
 static const char *
