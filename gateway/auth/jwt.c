@@ -46,7 +46,7 @@ static bool
 is_kid(const char *kid, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
-		if (!isalnum((unsigned char) kid[i]) && !strchr("._-", kid[i]))
+		if (!isalnum((unsigned char) kid[i]) && strchr("._-", kid[i]) == NULL)
 			return false;
 	return len > 0 && len < sizeof(((JwtKey *) 0)->kid);
 }
@@ -82,7 +82,7 @@ parse_line(JwtKeys *keys, int number, const char *line, size_t len, char *reason
 	size_t kid_len = strlen(kid), secret_len = len;
 	JwtKey *key = &keys->keys[keys->count];
 
-	if (colon)
+	if (colon != NULL)
 	{
 		kid = line;
 		kid_len = (size_t) (colon - line);
@@ -99,7 +99,7 @@ parse_line(JwtKeys *keys, int number, const char *line, size_t len, char *reason
 			return refuse(reason, reason_size, "line %d: there are two keys named \"%.*s\"", number, (int) kid_len,
 						  kid);
 	problem = secret_problem(secret, secret_len);
-	if (problem)
+	if (problem != NULL)
 		return refuse(reason, reason_size, "line %d: the secret of key \"%.*s\" %s; " HOW_TO_MAKE_ONE, number,
 					  (int) kid_len, kid, problem);
 	memcpy(key->kid, kid, kid_len);
@@ -157,7 +157,7 @@ read_key_file(int fd, char *text, size_t size, char *reason, size_t reason_size)
 		return refuse(reason, reason_size, "%s", strerror(errno));
 	if (len == size - 1)
 		return refuse(reason, reason_size, "it is longer than %d bytes", KEY_FILE_MAX);
-	if (memchr(text, '\0', len))
+	if (memchr(text, '\0', len) != NULL)
 		return refuse(reason, reason_size, "it is not a text file");
 	text[len] = '\0';
 	return true;
@@ -185,7 +185,8 @@ compute_signature(const JwtKey *key, const char *text, size_t len, unsigned char
 {
 	unsigned length = 0;
 
-	return HMAC(EVP_sha256(), key->secret, (int) key->secret_len, (const unsigned char *) text, len, to, &length) &&
+	return HMAC(EVP_sha256(), key->secret, (int) key->secret_len, (const unsigned char *) text, len, to, &length) !=
+			   NULL &&
 		   length == SIGNATURE_LEN;
 }
 
@@ -237,7 +238,7 @@ take_integer(const cJSON *object, const char *name, bool required, int64_t min, 
 	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
 
 	*to = 0;
-	if (!item)
+	if (item == NULL)
 		return !required;
 	/* Compare first: conversion of a value out of range is undefined. */
 	if (!cJSON_IsNumber(item) || !(item->valuedouble >= (double) min) ||
@@ -252,15 +253,15 @@ static JwtStatus
 find_key(const JwtKeys *keys, const cJSON *header, const JwtKey **key)
 {
 	const cJSON *item = cJSON_GetObjectItemCaseSensitive(header, "kid");
-	const char *kid = item ? cJSON_GetStringValue(item) : "default";
+	const char *kid = item != NULL ? cJSON_GetStringValue(item) : "default";
 
-	if (!kid)
+	if (kid == NULL)
 		return JWT_MALFORMED;
-	*key = !item && keys->count > 0 ? &keys->keys[0] : NULL;
+	*key = item == NULL && keys->count > 0 ? &keys->keys[0] : NULL;
 	for (int i = keys->count - 1; i >= 0; i--)
 		if (strcmp(keys->keys[i].kid, kid) == 0)
 			*key = &keys->keys[i];
-	return *key ? JWT_OK : JWT_UNKNOWN_KEY;
+	return *key != NULL ? JWT_OK : JWT_UNKNOWN_KEY;
 }
 
 /* Checks the header and finds the key that it names. */
@@ -272,15 +273,15 @@ check_header(const JwtKeys *keys, const char *part, size_t len, const JwtKey **k
 	const cJSON *type;
 	JwtStatus status;
 
-	if (!header)
+	if (header == NULL)
 		return JWT_MALFORMED;
 	algorithm = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(header, "alg"));
 	type = cJSON_GetObjectItemCaseSensitive(header, "typ");
-	if (type && (!cJSON_IsString(type) || strcasecmp(type->valuestring, "JWT") != 0))
+	if (type != NULL && (!cJSON_IsString(type) || strcasecmp(type->valuestring, "JWT") != 0))
 		status = JWT_MALFORMED;
-	else if (cJSON_GetObjectItemCaseSensitive(header, "crit")) /* RFC 7515 4.1.11: unknown extensions */
+	else if (cJSON_GetObjectItemCaseSensitive(header, "crit") != NULL) /* RFC 7515 4.1.11: unknown extensions */
 		status = JWT_MALFORMED;
-	else if (!algorithm || strcmp(algorithm, "HS256") != 0)
+	else if (algorithm == NULL || strcmp(algorithm, "HS256") != 0)
 		status = JWT_WRONG_ALGORITHM;
 	else
 		status = find_key(keys, header, key);
@@ -295,7 +296,7 @@ check_claims(const char *part, size_t len, int64_t now, JwtClaims *claims)
 	int64_t not_before;
 	bool good;
 
-	if (!payload)
+	if (payload == NULL)
 		return JWT_BAD_CLAIMS;
 	good = take_integer(payload, "uid", true, 1, &claims->uid) &&
 		   take_integer(payload, "gen", true, 0, &claims->generation) && claims->generation <= INT32_MAX &&
@@ -322,11 +323,11 @@ jwt_verify(const JwtKeys *keys, const char *token, size_t len, int64_t now, JwtC
 	JwtStatus status;
 
 	memset(claims, 0, sizeof(*claims));
-	if (len > JWT_MAX || !(payload = memchr(token, '.', len)))
+	if (len > JWT_MAX || (payload = memchr(token, '.', len)) == NULL)
 		return JWT_MALFORMED;
 	payload++;
 	signature = memchr(payload, '.', len - (size_t) (payload - token));
-	if (!signature)
+	if (signature == NULL)
 		return JWT_MALFORMED;
 	signature++;
 	status = check_header(keys, token, (size_t) (payload - 1 - token), &key);

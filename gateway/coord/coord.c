@@ -19,14 +19,14 @@ coord_open(uv_loop_t *loop, const CoordConfig *config, const CoordEvents *events
 void
 coord_set_state(Coord *coord, CoordState state)
 {
-	if (coord)
+	if (coord != NULL)
 		coord->ops->set_state(coord, state);
 }
 
 bool
 coord_another_serves(const Coord *coord)
 {
-	for (int i = 0; coord && i < coord->member_count; i++)
+	for (int i = 0; coord != NULL && i < coord->member_count; i++)
 		if (coord->members[i].state == COORD_SERVING && strcmp(coord->members[i].name, coord->member) != 0)
 			return true;
 	return false;
@@ -66,7 +66,7 @@ held_remove(Coord *coord, int64_t sheet_id)
 {
 	SheetEntry *entry = sheet_map_find(&coord->held, sheet_id);
 
-	if (!entry)
+	if (entry == NULL)
 		return;
 	sheet_map_remove(&coord->held, entry);
 	free(entry);
@@ -82,20 +82,20 @@ coord_release(Coord *coord, int64_t sheet_id)
 bool
 coord_holds(const Coord *coord, int64_t sheet_id)
 {
-	return coord && sheet_map_find(&coord->held, sheet_id) != NULL;
+	return coord != NULL && sheet_map_find(&coord->held, sheet_id) != NULL;
 }
 
 bool
 coord_ask_holder(Coord *coord, int64_t sheet_id, CoordHolderFn fn, void *arg)
 {
-	return coord && coord->ops->ask_holder && !coord_holds(coord, sheet_id) &&
+	return coord != NULL && coord->ops->ask_holder != NULL && !coord_holds(coord, sheet_id) &&
 		   coord->ops->ask_holder(coord, sheet_id, fn, arg);
 }
 
 const char *
 coord_owner_of(const Coord *coord, int64_t sheet_id)
 {
-	return coord && coord->ring ? ring_owner_of(coord->ring, sheet_id) : NULL;
+	return coord != NULL && coord->ring != NULL ? ring_owner_of(coord->ring, sheet_id) : NULL;
 }
 
 bool
@@ -103,13 +103,13 @@ coord_is_mine(const Coord *coord, int64_t sheet_id)
 {
 	const char *owner = coord_owner_of(coord, sheet_id);
 
-	return owner && strcmp(owner, coord->member) == 0;
+	return owner != NULL && strcmp(owner, coord->member) == 0;
 }
 
 bool
 coord_is_member(const Coord *coord, const char *name)
 {
-	for (int i = 0; coord && i < coord->member_count; i++)
+	for (int i = 0; coord != NULL && i < coord->member_count; i++)
 		if (strcmp(coord->members[i].name, name) == 0)
 			return true;
 	return false;
@@ -118,16 +118,16 @@ coord_is_member(const Coord *coord, const char *name)
 const char *
 coord_peer_address(const Coord *coord, const char *name)
 {
-	for (int i = 0; coord && i < coord->member_count; i++)
+	for (int i = 0; coord != NULL && i < coord->member_count; i++)
 		if (strcmp(coord->members[i].name, name) == 0)
-			return coord->members[i].peer ? coord->members[i].peer : coord->members[i].name;
+			return coord->members[i].peer != NULL ? coord->members[i].peer : coord->members[i].name;
 	return NULL;
 }
 
 bool
 coord_is_cut(const Coord *coord, const char *name)
 {
-	for (int i = 0; coord && i < coord->member_count; i++)
+	for (int i = 0; coord != NULL && i < coord->member_count; i++)
 		if (strcmp(coord->members[i].name, name) == 0)
 			return coord->members[i].state == COORD_CUT;
 	return false;
@@ -137,7 +137,7 @@ static bool
 is_former(const Coord *coord, const char *name)
 {
 	for (int i = 0; i < COORD_FORMER; i++)
-		if (coord->former[i] && strcmp(coord->former[i], name) == 0)
+		if (coord->former[i] != NULL && strcmp(coord->former[i], name) == 0)
 			return true;
 	return false;
 }
@@ -183,7 +183,7 @@ coord_init(Coord *coord, const CoordOps *ops, uv_loop_t *loop, const CoordConfig
 	coord->events = *events;
 	coord->weight = config->weight;
 	coord->member = must_have(strdup(config->member));
-	coord->peer = must_have(strdup(config->peer ? config->peer : ""));
+	coord->peer = must_have(strdup(config->peer != NULL ? config->peer : ""));
 }
 
 static void
@@ -220,13 +220,13 @@ compare_members(const void *a, const void *b)
 static bool
 same_peer(const char *a, const char *b)
 {
-	return a && b ? strcmp(a, b) == 0 : a == b;
+	return a != NULL && b != NULL ? strcmp(a, b) == 0 : a == b;
 }
 
 static bool
 same_members(const Coord *coord, const CoordMember *members, int count)
 {
-	if (!coord->ring || coord->member_count != count)
+	if (coord->ring == NULL || coord->member_count != count)
 		return false;
 	for (int i = 0; i < count; i++)
 		if (strcmp(coord->members[i].name, members[i].name) != 0 || coord->members[i].weight != members[i].weight ||
@@ -317,7 +317,7 @@ coord_set_members(Coord *coord, const CoordMember *members, int count)
 	coord->member_count = count;
 	for (int i = 0; i < count; i++)
 		names[i] = copy[i].name;
-	if (!coord->closing && coord->events.members)
+	if (!coord->closing && coord->events.members != NULL)
 		coord->events.members(coord->events.arg, names, count);
 	free(names);
 	return true;
@@ -326,21 +326,21 @@ coord_set_members(Coord *coord, const CoordMember *members, int count)
 void
 coord_tell_ready(Coord *coord)
 {
-	if (!coord->closing && coord->events.ready)
+	if (!coord->closing && coord->events.ready != NULL)
 		coord->events.ready(coord->events.arg);
 }
 
 void
 coord_tell_suspended(Coord *coord)
 {
-	if (!coord->closing && coord->events.suspended)
+	if (!coord->closing && coord->events.suspended != NULL)
 		coord->events.suspended(coord->events.arg);
 }
 
 void
 coord_tell_resumed(Coord *coord)
 {
-	if (!coord->closing && coord->events.resumed)
+	if (!coord->closing && coord->events.resumed != NULL)
 		coord->events.resumed(coord->events.arg);
 }
 
@@ -352,14 +352,14 @@ coord_tell_granted(Coord *coord, int64_t sheet_id, int64_t epoch)
 		coord_release(coord, sheet_id);
 		coord_tell_lost(coord, sheet_id, "out of memory: come again");
 	}
-	else if (!coord->closing && coord->events.granted)
+	else if (!coord->closing && coord->events.granted != NULL)
 		coord->events.granted(coord->events.arg, sheet_id, epoch);
 }
 
 void
 coord_tell_waiting(Coord *coord, int64_t sheet_id, const char *holder)
 {
-	if (!coord->closing && coord->events.waiting)
+	if (!coord->closing && coord->events.waiting != NULL)
 		coord->events.waiting(coord->events.arg, sheet_id, holder);
 }
 
@@ -367,7 +367,7 @@ void
 coord_tell_lost(Coord *coord, int64_t sheet_id, const char *reason)
 {
 	held_remove(coord, sheet_id);
-	if (!coord->closing && coord->events.lost)
+	if (!coord->closing && coord->events.lost != NULL)
 		coord->events.lost(coord->events.arg, sheet_id, reason);
 }
 
@@ -385,13 +385,13 @@ coord_tell_all_lost(Coord *coord, const char *reason)
 void
 coord_tell_released(Coord *coord, int64_t sheet_id)
 {
-	if (!coord->closing && coord->events.released)
+	if (!coord->closing && coord->events.released != NULL)
 		coord->events.released(coord->events.arg, sheet_id);
 }
 
 void
 coord_tell_fatal(Coord *coord, const char *reason)
 {
-	if (!coord->closing && coord->events.fatal)
+	if (!coord->closing && coord->events.fatal != NULL)
 		coord->events.fatal(coord->events.arg, reason);
 }

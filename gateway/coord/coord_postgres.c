@@ -123,7 +123,7 @@ on_holder(void *arg, PGresult *res)
 {
 	PgCoord *self = arg;
 	const char *holder =
-		res && PQresultStatus(res) == PGRES_TUPLES_OK && PQntuples(res) == 1 ? PQgetvalue(res, 0, 0) : "";
+		res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK && PQntuples(res) == 1 ? PQgetvalue(res, 0, 0) : "";
 	char reason[512];
 
 	self->asking = false;
@@ -180,9 +180,9 @@ on_acquired(void *arg, PGresult *res)
 	self->asking = false;
 	if (self->coord.closing)
 		return;
-	if (!res || PQresultStatus(res) != PGRES_TUPLES_OK || PQntuples(res) != 1)
+	if (res == NULL || PQresultStatus(res) != PGRES_TUPLES_OK || PQntuples(res) != 1)
 	{
-		if (res && is_final_error(self, pgresult_sqlstate(res)))
+		if (res != NULL && is_final_error(self, pgresult_sqlstate(res)))
 		{
 			char reason[512];
 
@@ -276,10 +276,10 @@ postgres_acquire(Coord *coord, int64_t sheet_id)
 	PgCoord *self = (PgCoord *) coord;
 	PgSheet *sheet = sheet_map_find(&self->sheets, sheet_id);
 
-	if (!sheet)
+	if (sheet == NULL)
 	{
 		sheet = calloc(1, sizeof(*sheet));
-		if (!sheet)
+		if (sheet == NULL)
 			return false;
 		sheet->entry.sheet_id = sheet_id;
 		sheet_map_add(&self->sheets, &sheet->entry);
@@ -294,7 +294,7 @@ postgres_release(Coord *coord, int64_t sheet_id)
 	PgCoord *self = (PgCoord *) coord;
 	PgSheet *sheet = sheet_map_find(&self->sheets, sheet_id);
 
-	if (!sheet)
+	if (sheet == NULL)
 		return;
 	sheet_map_remove(&self->sheets, &sheet->entry);
 	free(sheet);
@@ -321,7 +321,7 @@ on_handle_closed(uv_handle_t *handle)
 	if (--self->handles > 0)
 		return;
 	coord_free(&self->coord);
-	if (done)
+	if (done != NULL)
 		done(done_arg);
 }
 

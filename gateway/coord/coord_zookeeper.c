@@ -24,7 +24,7 @@ static void open_session(ZkCoord *self);
 bool
 zk_coord_is_up(const ZkCoord *self)
 {
-	return self->client && !self->coord.closing && zk_is_up(self->client);
+	return self->client != NULL && !self->coord.closing && zk_is_up(self->client);
 }
 
 static void
@@ -105,7 +105,7 @@ finish(ZkCoord *self)
 	free(self->hosts);
 	free(self->root);
 	coord_free(&self->coord);
-	if (done)
+	if (done != NULL)
 		done(arg);
 }
 
@@ -200,14 +200,14 @@ static void
 zookeeper_close_coord(Coord *coord, void (*done)(void *arg), void *arg)
 {
 	ZkCoord *self = (ZkCoord *) coord;
-	ZkClient *client = self->client ? self->client : self->ending;
+	ZkClient *client = self->client != NULL ? self->client : self->ending;
 
 	self->done = done;
 	self->done_arg = arg;
 	self->client = NULL;
 	uv_close((uv_handle_t *) &self->retry, on_timer_closed);
 	zk_holder_end(self);
-	if (client)
+	if (client != NULL)
 		zk_close(client, on_client_closed, self);
 	else
 		self->done_with_client = true;

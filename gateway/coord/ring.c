@@ -126,7 +126,7 @@ ring_build(const RingMember *members, size_t count)
 void
 ring_free(Ring *ring)
 {
-	if (!ring)
+	if (ring == NULL)
 		return;
 	for (size_t i = 0; i < ring->member_count; i++)
 		free(ring->names[i]);

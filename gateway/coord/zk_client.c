@@ -76,7 +76,7 @@ watchdog_run(void *arg)
 	{
 		zhandle_t *handle = zk_handle_take(client, true);
 
-		if (handle)
+		if (handle != NULL)
 			zookeeper_close(handle);
 		zk_message_push_event(client, ZK_MESSAGE_STALLED, 0, NULL);
 	}
@@ -121,7 +121,7 @@ go_up(ZkClient *client)
 	if (client->up || !client->connected || client->is_over)
 		return;
 	uv_mutex_lock(&client->handle_lock);
-	if (client->handle)
+	if (client->handle != NULL)
 	{
 		client->id = *zoo_client_id(client->handle);
 		client->session_ms = (unsigned) zoo_recv_timeout(client->handle);
@@ -181,7 +181,7 @@ handle_state(ZkClient *client, int state)
 			return; /* the last word of a server that is being left */
 		client->connected = true;
 		uv_mutex_lock(&client->handle_lock);
-		if (client->handle)
+		if (client->handle != NULL)
 			client->session_ms = (unsigned) zoo_recv_timeout(client->handle);
 		uv_mutex_unlock(&client->handle_lock);
 		greet(client);
@@ -214,7 +214,7 @@ handle_message(ZkClient *client, const ZkMessage *message)
 			handle_state(client, message->reply.rc);
 			break;
 		case ZK_MESSAGE_CHANGED:
-			client->events.changed(client->events.arg, message->reply.path ? message->reply.path : "");
+			client->events.changed(client->events.arg, message->reply.path != NULL ? message->reply.path : "");
 			break;
 		case ZK_MESSAGE_STALLED:
 			go_over(client, "the event loop of this gateway stood still for longer than its session");
@@ -245,7 +245,7 @@ drain(ZkClient *client)
 
 	if (atomic_exchange(&client->starved, false))
 		go_over(client, "out of memory");
-	for (; message; message = next)
+	for (; message != NULL; message = next)
 	{
 		next = message->next;
 		if (!client->closing && !client->is_over)
@@ -434,7 +434,7 @@ close_in_worker(uv_work_t *work)
 	if (client->has_watchdog)
 		uv_thread_join(&client->watchdog);
 	handle = zk_handle_take(client, true);
-	if (handle)
+	if (handle != NULL)
 		zookeeper_close(handle);
 }
 

@@ -85,7 +85,7 @@ zk_handle_open(ZkClient *client)
 								 client->established ? &client->id : NULL, client, ZOO_NO_LOG_CLIENTENV, ignore_log);
 	free(hosts);
 	client->opened = handle != NULL;
-	if (handle && !give_handle(client, handle))
+	if (handle != NULL && !give_handle(client, handle))
 		zookeeper_close(handle);
 }
 
@@ -97,7 +97,7 @@ zk_handle_leave(ZkClient *client)
 	zhandle_t *handle = zk_handle_take(client, false);
 
 	client->left = handle != NULL;
-	if (!handle)
+	if (handle == NULL)
 		return;
 	snprintf(client->silent, sizeof(client->silent), "%s", zoo_get_current_server(handle));
 	zoo_set_servers(handle, NOWHERE);

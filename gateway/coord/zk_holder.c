@@ -76,7 +76,7 @@ on_listed(void *arg, const ZkReply *reply)
 			holder = reply->children[i];
 		}
 	}
-	if (!holder || !zk_coord_is_up(question->self))
+	if (holder == NULL || !zk_coord_is_up(question->self))
 	{
 		question_answer(question, NULL);
 		return;
@@ -94,7 +94,7 @@ zk_holder_ask(ZkCoord *self, int64_t sheet_id, CoordHolderFn fn, void *arg)
 	if (!self->serving || !zk_coord_is_up(self))
 		return false;
 	question = calloc(1, sizeof(*question));
-	if (!question)
+	if (question == NULL)
 		return false;
 	*question = (ZkQuestion){.self = self, .sheet_id = sheet_id, .fn = fn, .arg = arg};
 	LIST_INSERT_HEAD(&self->questions, question, entry);

@@ -209,7 +209,7 @@ on_holder(void *arg, const ZkReply *reply)
 		lock->told_waiting = true;
 		coord_tell_waiting(&self->coord, sheet_id, reply->data);
 		lock = sheet_map_find(&self->locks.map, sheet_id);
-		if (!lock || lock->busy)
+		if (lock == NULL || lock->busy)
 			return;
 	}
 	lock_step(lock);
@@ -270,7 +270,7 @@ on_predecessor(void *arg, const ZkReply *reply)
 
 	/* the watch is set when the node was there */
 	lock->watching = reply->rc == ZOK && !lock->again;
-	if (reply->rc == ZOK && lock->first && !lock->told_waiting)
+	if (reply->rc == ZOK && lock->first != NULL && !lock->told_waiting)
 		lock_get(lock, lock->first, false, on_holder);
 	else
 		on_holder(lock, reply);
@@ -346,13 +346,14 @@ on_listed(void *arg, const ZkReply *reply)
 		return;
 	lock->maybe_made = false;
 	look = look_at_queue(lock, reply);
-	snprintf(lock->node, sizeof(lock->node), "%s", look.node ? look.node : "");
-	snprintf(lock->twin, sizeof(lock->twin), "%s", look.twin ? look.twin : "");
-	if (!look.node != !look.twin)
+	snprintf(lock->node, sizeof(lock->node), "%s", look.node != NULL ? look.node : "");
+	snprintf(lock->twin, sizeof(lock->twin), "%s", look.twin != NULL ? look.twin : "");
+	if ((look.node == NULL) != (look.twin == NULL))
 		lock->drop = true; /* somebody has removed one of them */
-	if (!look.node || !look.twin || !lock->wanted || lock->drop || lock->granted || !zk_coord_is_up(lock->self))
+	if (look.node == NULL || look.twin == NULL || !lock->wanted || lock->drop || lock->granted ||
+		!zk_coord_is_up(lock->self))
 		lock_step(lock);
-	else if (look.predecessor)
+	else if (look.predecessor != NULL)
 		watch_predecessor(lock, &look);
 	else
 		verify(lock);
@@ -512,7 +513,7 @@ zk_locks_changed(ZkCoord *self, const char *path)
 	if (strncmp(path, self->root, prefix) != 0 || sscanf(path + prefix, "/locks/sheet%lld/", &sheet_id) != 1)
 		return;
 	lock = sheet_map_find(&self->locks.map, sheet_id);
-	if (!lock)
+	if (lock == NULL)
 		return;
 	lock->again = true;
 	lock->watching = false;
@@ -524,10 +525,10 @@ zk_locks_acquire(ZkCoord *self, int64_t sheet_id)
 {
 	ZkLock *lock = sheet_map_find(&self->locks.map, sheet_id);
 
-	if (!lock)
+	if (lock == NULL)
 	{
 		lock = calloc(1, sizeof(*lock));
-		if (!lock)
+		if (lock == NULL)
 			return false;
 		lock->entry.sheet_id = sheet_id;
 		lock->self = self;
@@ -546,7 +547,7 @@ zk_locks_release(ZkCoord *self, int64_t sheet_id)
 {
 	ZkLock *lock = sheet_map_find(&self->locks.map, sheet_id);
 
-	if (!lock || !lock->wanted)
+	if (lock == NULL || !lock->wanted)
 		return;
 	if (lock->granted && !lock->verified)
 		self->locks.unverified--;

@@ -73,7 +73,7 @@ is_member_name(const char *name)
 	size_t len = strlen(name);
 
 	for (size_t i = 0; i < len; i++)
-		if (!isalnum((unsigned char) name[i]) && !strchr(".-_:[]", name[i]))
+		if (!isalnum((unsigned char) name[i]) && strchr(".-_:[]", name[i]) == NULL)
 			return false;
 	return len > 0 && len <= 255;
 }

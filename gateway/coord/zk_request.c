@@ -57,7 +57,7 @@ void
 zk_message_push(ZkClient *client, ZkMessage *message)
 {
 	uv_mutex_lock(&client->queue_lock);
-	if (client->last)
+	if (client->last != NULL)
 		client->last->next = message;
 	else
 		client->first = message;
@@ -180,7 +180,7 @@ on_data(int rc, const char *value, int len, const struct Stat *stat, const void 
 
 	if (rc == ZOK)
 	{
-		reply->data = strndup(value && len > 0 ? value : "", len > 0 ? (size_t) len : 0);
+		reply->data = strndup(value != NULL && len > 0 ? value : "", len > 0 ? (size_t) len : 0);
 		reply->czxid = stat->czxid;
 		reply->version = stat->version;
 		reply->session = stat->ephemeralOwner;
@@ -196,7 +196,7 @@ on_children(int rc, const struct String_vector *strings, const void *data)
 	char **children = NULL;
 	bool complete = true;
 
-	if (rc == ZOK && strings)
+	if (rc == ZOK && strings != NULL)
 	{
 		children = calloc((size_t) strings->count + 1, sizeof(*children));
 		complete = children != NULL;
@@ -237,7 +237,7 @@ zk_create(ZkClient *client, const char *path, const char *data, int flags, ZkRep
 	if (request == NULL)
 		return;
 	uv_mutex_lock(&client->handle_lock);
-	if (client->handle)
+	if (client->handle != NULL)
 		rc = zoo_acreate2(client->handle, path, data, (int) strlen(data), &ZOO_OPEN_ACL_UNSAFE, flags, on_created,
 						  request);
 	request_sent(client, request, rc);
@@ -257,7 +257,7 @@ zk_create_pair(ZkClient *client, const char *guard, int version, const char *fir
 	zoo_create_op_init(&ops[1], first, data, (int) strlen(data), &ZOO_OPEN_ACL_UNSAFE, flags, NULL, 0);
 	zoo_create_op_init(&ops[2], second, data, (int) strlen(data), &ZOO_OPEN_ACL_UNSAFE, flags, NULL, 0);
 	uv_mutex_lock(&client->handle_lock);
-	if (client->handle)
+	if (client->handle != NULL)
 		rc = zoo_amulti(client->handle, 3, ops, request->results, on_void, request);
 	request_sent(client, request, rc);
 }
@@ -271,7 +271,7 @@ zk_sync(ZkClient *client, const char *path, ZkReplyFn fn, void *arg)
 	if (request == NULL)
 		return;
 	uv_mutex_lock(&client->handle_lock);
-	if (client->handle)
+	if (client->handle != NULL)
 		rc = zoo_async(client->handle, path, on_synced, request);
 	request_sent(client, request, rc);
 }
@@ -285,7 +285,7 @@ zk_set(ZkClient *client, const char *path, const char *data, int version, ZkRepl
 	if (request == NULL)
 		return;
 	uv_mutex_lock(&client->handle_lock);
-	if (client->handle)
+	if (client->handle != NULL)
 		rc = zoo_aset(client->handle, path, data, (int) strlen(data), version, on_stat, request);
 	request_sent(client, request, rc);
 }
@@ -299,7 +299,7 @@ zk_delete(ZkClient *client, const char *path, ZkReplyFn fn, void *arg)
 	if (request == NULL)
 		return;
 	uv_mutex_lock(&client->handle_lock);
-	if (client->handle)
+	if (client->handle != NULL)
 		rc = zoo_adelete(client->handle, path, -1, on_void, request);
 	request_sent(client, request, rc);
 }
@@ -313,7 +313,7 @@ zk_get(ZkClient *client, const char *path, bool watch, ZkReplyFn fn, void *arg)
 	if (request == NULL)
 		return;
 	uv_mutex_lock(&client->handle_lock);
-	if (client->handle)
+	if (client->handle != NULL)
 		rc = zoo_awget(client->handle, path, watch ? on_watch : NULL, watch ? client : NULL, on_data, request);
 	request_sent(client, request, rc);
 }
@@ -327,7 +327,7 @@ zk_get_children(ZkClient *client, const char *path, bool watch, ZkReplyFn fn, vo
 	if (request == NULL)
 		return;
 	uv_mutex_lock(&client->handle_lock);
-	if (client->handle)
+	if (client->handle != NULL)
 		rc = zoo_awget_children(client->handle, path, watch ? on_watch : NULL, watch ? client : NULL, on_children,
 								request);
 	request_sent(client, request, rc);
@@ -342,7 +342,7 @@ zk_request_beat(ZkClient *client, uint64_t sent)
 	if (request == NULL)
 		return;
 	uv_mutex_lock(&client->handle_lock);
-	if (client->handle)
+	if (client->handle != NULL)
 		rc = zoo_aexists(client->handle, "/", 0, on_stat, request);
 	request_sent(client, request, rc);
 }

@@ -74,7 +74,7 @@ loader_set(Loader *loader, const Setting *setting, const char *value, const char
 	char **source = &loader->from[setting - settings];
 	const char *problem = setting_store(setting, loader->config, value);
 
-	if (problem)
+	if (problem != NULL)
 		return setting_refuse(setting, value, from, problem);
 	free(*source);
 	*source = strdup(from);
@@ -116,7 +116,7 @@ file_value(char *text)
 		return trim(text);
 	}
 	end = strchr(text + 1, '"');
-	if (!end)
+	if (end == NULL)
 		return NULL;
 	*end = '\0';
 	end = trim(end + 1);
@@ -135,7 +135,7 @@ loader_read_line(Loader *loader, const char *path, int number, char *line, int *
 	if (*line == '\0' || *line == '#')
 		return true;
 	equals = strchr(line, '=');
-	if (!equals)
+	if (equals == NULL)
 	{
 		config_say("%s: \"%s\" is not of the form name = value", from, line);
 		return false;
@@ -144,12 +144,12 @@ loader_read_line(Loader *loader, const char *path, int number, char *line, int *
 	name = trim(line);
 	value = file_value(equals + 1);
 	setting = setting_find(name, strlen(name));
-	if (!setting)
+	if (setting == NULL)
 	{
 		config_say("%s: there is no setting \"%s\" (see --help)", from, name);
 		return false;
 	}
-	if (!value)
+	if (value == NULL)
 		return setting_refuse(setting, trim(equals + 1), from, "the double quotes do not match");
 	if (seen[setting - settings])
 	{
@@ -170,7 +170,7 @@ loader_read_file(Loader *loader, const char *path)
 	bool good = true;
 	FILE *file = fopen(path, "r");
 
-	if (!file)
+	if (file == NULL)
 	{
 		config_say("cannot read the configuration file \"%s\": %s", path, strerror(errno));
 		return false;
@@ -213,14 +213,14 @@ loader_read_environment(Loader *loader)
 
 		setting_env_name(&settings[i], name, sizeof(name));
 		value = getenv(name);
-		if (!value)
+		if (value == NULL)
 			continue;
 		snprintf(from, sizeof(from), "environment %s", name);
 		if (!loader_set(loader, &settings[i], value, from))
 			return false;
 	}
 	/* Only a warning: container platforms derive variables from names of services (PG_SHEET_PORT=tcp://...). */
-	for (char **entry = environ; *entry; entry++)
+	for (char **entry = environ; *entry != NULL; entry++)
 		if (strncmp(*entry, SETTINGS_ENV_PREFIX, strlen(SETTINGS_ENV_PREFIX)) == 0 && !is_known_env(*entry))
 			config_say("warning: the environment variable %.*s is not a setting", (int) strcspn(*entry, "="), *entry);
 	return true;
@@ -244,14 +244,14 @@ flag_take(int argc, char **argv, int *i, const char **name, size_t *name_len, co
 	}
 	*name = arg + 2;
 	equals = strchr(arg, '=');
-	*name_len = equals ? (size_t) (equals - *name) : strlen(*name);
-	*value = equals ? equals + 1 : NULL;
+	*name_len = equals != NULL ? (size_t) (equals - *name) : strlen(*name);
+	*value = equals != NULL ? equals + 1 : NULL;
 	setting = setting_find(*name, *name_len);
-	if (!setting && !equals && strncmp(*name, "no-", 3) == 0)
+	if (setting == NULL && equals == NULL && strncmp(*name, "no-", 3) == 0)
 	{
 		const Setting *negated = setting_find(*name + 3, *name_len - 3);
 
-		if (negated && negated->type == SETTING_BOOL)
+		if (negated != NULL && negated->type == SETTING_BOOL)
 		{
 			*name += 3;
 			*name_len -= 3;
@@ -259,9 +259,9 @@ flag_take(int argc, char **argv, int *i, const char **name, size_t *name_len, co
 			return true;
 		}
 	}
-	if (*value)
+	if (*value != NULL)
 		return true;
-	if (setting && setting->type == SETTING_BOOL)
+	if (setting != NULL && setting->type == SETTING_BOOL)
 	{
 		*value = "true";
 		if (*i + 1 < argc && setting_parse_bool(argv[*i + 1], &word))
@@ -285,9 +285,9 @@ find_config_file(int argc, char **argv, const char **path)
 		if (!flag_take(argc, argv, &i, &name, &len, &value))
 			return false;
 		if (name_is(name, len, "config"))
-			*path = value ? value : "";
+			*path = value != NULL ? value : "";
 	}
-	if (!*path || **path)
+	if (*path == NULL || **path)
 		return true;
 	config_say("--config (or " SETTINGS_ENV_PREFIX "CONFIG) needs the name of a file");
 	return false;
@@ -306,13 +306,13 @@ loader_read_flags(Loader *loader, int argc, char **argv)
 
 		if (name_is(name, len, "config"))
 			continue;
-		if (!setting)
+		if (setting == NULL)
 		{
 			config_say("there is no setting \"%.*s\" (flag --%.*s; see --help)", (int) len, name, (int) len, name);
 			return false;
 		}
 		snprintf(from, sizeof(from), "flag --%s", setting->name);
-		if (!value)
+		if (value == NULL)
 			return setting_refuse(setting, "", from, "a value is missing");
 		if (!loader_set(loader, setting, value, from))
 			return false;
@@ -324,7 +324,7 @@ static bool
 has_only(const char *text, size_t len, const char *punctuation)
 {
 	for (size_t i = 0; i < len; i++)
-		if (!isalnum((unsigned char) text[i]) && !strchr(punctuation, text[i]))
+		if (!isalnum((unsigned char) text[i]) && strchr(punctuation, text[i]) == NULL)
 			return false;
 	return true;
 }
@@ -335,7 +335,7 @@ is_host_port(const char *text)
 {
 	const char *colon = strrchr(text, ':');
 	char *end;
-	long port = colon ? strtol(colon + 1, &end, 10) : 0;
+	long port = colon != NULL ? strtol(colon + 1, &end, 10) : 0;
 
 	if (port < 1 || port > 65535 || !isdigit((unsigned char) colon[1]) || *end || colon == text || strlen(text) > 255)
 		return false;
@@ -361,8 +361,8 @@ is_zookeeper_path(const char *text)
 {
 	size_t len = strlen(text);
 
-	return len >= 2 && len <= 200 && text[0] == '/' && text[len - 1] != '/' && !strstr(text, "//") &&
-		   !strstr(text, "/.") && strcmp(text, "/zookeeper") != 0 && has_only(text, len, "/._-");
+	return len >= 2 && len <= 200 && text[0] == '/' && text[len - 1] != '/' && strstr(text, "//") == NULL &&
+		   strstr(text, "/.") == NULL && strcmp(text, "/zookeeper") != 0 && has_only(text, len, "/._-");
 }
 
 /* Returns 0 if there is no such file. */
@@ -508,7 +508,7 @@ config_read(Config *config, int argc, char **argv, bool (*check)(Loader *loader)
 	memset(config, 0, sizeof(*config));
 	for (size_t i = 0; i < settings_count && good; i++)
 		good = loader_set(&loader, &settings[i], settings[i].fallback, "default");
-	good = good && find_config_file(argc, argv, &path) && (!path || loader_read_file(&loader, path)) &&
+	good = good && find_config_file(argc, argv, &path) && (path == NULL || loader_read_file(&loader, path)) &&
 		   loader_read_environment(&loader) && loader_read_flags(&loader, argc, argv) && check(&loader);
 	for (size_t i = 0; i < settings_count; i++)
 		free(loader.from[i]);

@@ -112,7 +112,7 @@ take_parameter(const char **text, char *name, size_t name_size, char *value, siz
 	if (len == 0 || *at != '=')
 		return -1;
 	at = take_value(skip_blanks(at + 1), value, value_size);
-	if (!at)
+	if (at == NULL)
 		return -1;
 	*text = at;
 	return 1;
@@ -124,7 +124,7 @@ decode_extended(char *value)
 {
 	char *from = value, *to = value;
 
-	if (strncasecmp(from, "UTF-8'", 6) != 0 || !(from = strchr(from + 6, '\'')))
+	if (strncasecmp(from, "UTF-8'", 6) != 0 || (from = strchr(from + 6, '\'')) == NULL)
 		return false;
 	for (from++; *from; from++)
 	{
@@ -197,7 +197,7 @@ static bool
 parse_header(Multipart *reader, const char *line, Part *part)
 {
 	const char *colon = strchr(line, ':'), *value;
-	size_t len = colon ? (size_t) (colon - line) : 0;
+	size_t len = colon != NULL ? (size_t) (colon - line) : 0;
 
 	if (len == 0)
 		return fail(reader, "a part has a malformed header");
@@ -381,7 +381,7 @@ multipart_done(const Multipart *reader)
 const char *
 multipart_error(const Multipart *reader)
 {
-	return reader->error ? reader->error : "";
+	return reader->error != NULL ? reader->error : "";
 }
 
 bool
@@ -409,7 +409,7 @@ is_boundary(const char *boundary)
 	size_t len = strlen(boundary);
 
 	for (size_t i = 0; i < len; i++)
-		if (!isalnum((unsigned char) boundary[i]) && !strchr("'()+_,-./:=? ", boundary[i]))
+		if (!isalnum((unsigned char) boundary[i]) && strchr("'()+_,-./:=? ", boundary[i]) == NULL)
 			return false;
 	return len > 0 && len <= MULTIPART_BOUNDARY_MAX && boundary[len - 1] != ' ';
 }
@@ -437,7 +437,7 @@ multipart_open(const char *content_type, const MultipartEvents *events)
 	if (taken < 0 || !boundary[0])
 		return NULL;
 	reader = calloc(1, sizeof(*reader));
-	if (!reader)
+	if (reader == NULL)
 		return NULL;
 	reader->events = *events;
 	reader->delimiter_len = (size_t) snprintf(reader->delimiter, sizeof(reader->delimiter), "\r\n--%s", boundary);
