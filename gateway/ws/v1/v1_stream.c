@@ -19,20 +19,12 @@
 
 #define NAMES_MAX 256 /* read while a batch waits; others stay empty */
 
-/* What comes next of a batch. */
-typedef struct V1Position
-{
-	EditReader reader;
-	size_t event;
-	size_t info; /* offset in infos */
-} V1Position;
-
 /* What waits for a name. */
 typedef struct V1Stream
 {
 	RoomBatch *batches; /* copies, oldest first; `seq` is the sheet's with the batch */
 	RoomBatch *last;
-	V1Position next; /* of the first one */
+	size_t done; /* edits and events of the first one that are published */
 	size_t bytes;
 	int64_t seq;	/* without the first one */
 	bool asking;	/* a name is being read: */
@@ -70,20 +62,19 @@ v1_put_info(RoomBatch *batch, const char *info, size_t len)
 	return true;
 }
 
-/* Returns the info of the batch's edit `index`; its style if it has no other. */
+/* Returns the info of the batch's edit `index`; its style if it has no other. at: where the next info is. */
 static EditText
-stream_info(const RoomBatch *batch, V1Position *at, uint32_t index, const Edit *edit)
+stream_info(const RoomBatch *batch, size_t *at, uint32_t index, const Edit *edit)
 {
-	uint32_t head[2];
+	uint32_t head[2] = {0, 0};
 	EditText info;
 
-	if (at->info == batch->infos.len)
+	if (*at < batch->infos.len)
+		memcpy(head, batch->infos.data + *at, sizeof(head));
+	if (*at == batch->infos.len || head[0] != index)
 		return edit->style;
-	memcpy(head, batch->infos.data + at->info, sizeof(head));
-	if (head[0] != index)
-		return edit->style;
-	info = (EditText){batch->infos.data + at->info + sizeof(head), head[1]};
-	at->info += sizeof(head) + head[1];
+	info = (EditText){batch->infos.data + *at + sizeof(head), head[1]};
+	*at += sizeof(head) + head[1];
 	return info;
 }
 
@@ -121,51 +112,52 @@ name_find(Name *name, const Room *room, uint64_t uid)
 	return false;
 }
 
-/* Appends the batch from *at on to the stream. Returns 0, or the uid of the author whose name has to be read before the
- * rest: *at is there then. */
+/* Appends the batch to the stream, but for the *done edits and events that are there. Returns 0, or the uid of the
+ * author whose name has to be read before the rest; *done is set. */
 static uint64_t
-stream_put(Room *room, const RoomBatch *batch, V1Position *at, bool nameless)
+stream_put(Room *room, const RoomBatch *batch, size_t *done, bool nameless)
 {
 	Name name = {0, {NULL, 0, 0}};
 	Buf payload = {NULL, 0, 0};
+	size_t events = 0, info_at = 0;
 	uint64_t missing = 0;
+	EditReader reader;
 
-	for (;;)
+	edit_reader_init_edits(&reader, batch->edits.data, batch->edits.len, batch->count);
+	for (size_t i = 0;; i++)
 	{
-		uint32_t index = batch->count - at->reader.left;
-		const RoomEvent *event = at->event < batch->event_count ? &batch->events[at->event] : NULL;
-		bool is_event = event != NULL && event->count == index;
-		V1Position next = *at;
-		uint64_t uid = 0;
+		uint32_t index = batch->count - reader.left;
+		const RoomEvent *event = NULL;
+		EditText info;
+		uint64_t uid;
 		Edit edit;
 
-		if (!is_event && edit_read(&next.reader, &edit) != EDIT_OK)
+		if (events < batch->event_count && batch->events[events].count == index)
+			event = &batch->events[events++];
+		else if (edit_read(&reader, &edit) == EDIT_OK)
+			info = stream_info(batch, &info_at, index, &edit);
+		else
 			break;
-		if (is_event)
-			next.event++;
-		if (is_event ? event->is_lock && !event->range : edit.kind == EDIT_SET)
+		if (i < *done || (event != NULL ? !event->is_lock || event->range : edit.kind != EDIT_SET))
+			continue;
+		uid = event != NULL ? (uint64_t) event->holder.uid : edit.uid;
+		if (!name_find(&name, room, uid))
 		{
-			EditText info = is_event ? (EditText){NULL, 0} : stream_info(batch, &next, index, &edit);
-
-			uid = is_event ? (uint64_t) event->holder.uid : edit.uid;
-			if (!name_find(&name, room, uid))
+			if (!nameless)
 			{
-				if (!nameless)
-				{
-					missing = uid;
-					break;
-				}
-				buf_puts_json(&name.json, "");
+				*done = i;
+				missing = uid;
+				break;
 			}
-			if (is_event)
-				v1_put_lock(&payload, event->freed ? "release" : "acquire", event->rect[0], event->rect[1], &name.json);
-			else
-				v1_put_modify(&payload, edit.row, edit.col, edit.content.data, edit.content.len, info.data, info.len,
-							  &name.json);
-			fanout_append_message(&room->streams[STREAM_V1].fanout, false, &payload);
-			payload.len = 0;
+			buf_puts_json(&name.json, "");
 		}
-		*at = next;
+		if (event != NULL)
+			v1_put_lock(&payload, event->freed ? "release" : "acquire", event->rect[0], event->rect[1], &name.json);
+		else
+			v1_put_modify(&payload, edit.row, edit.col, edit.content.data, edit.content.len, info.data, info.len,
+						  &name.json);
+		fanout_append_message(&room->streams[STREAM_V1].fanout, false, &payload);
+		payload.len = 0;
 	}
 	buf_free(&name.json);
 	buf_free(&payload);
@@ -173,15 +165,6 @@ stream_put(Room *room, const RoomBatch *batch, V1Position *at, bool nameless)
 }
 
 /* ---- waiting for names ---- */
-
-static V1Position
-stream_begin(const RoomBatch *batch)
-{
-	V1Position position = {.event = 0};
-
-	edit_reader_init_edits(&position.reader, batch->edits.data, batch->edits.len, batch->count);
-	return position;
-}
 
 static void
 stream_drop_first(V1Stream *stream)
@@ -191,8 +174,7 @@ stream_drop_first(V1Stream *stream)
 	stream->bytes -= batch->edits.len;
 	stream->seq = batch->seq;
 	stream->batches = batch->next;
-	if (stream->batches != NULL)
-		stream->next = stream_begin(stream->batches);
+	stream->done = 0;
 	batch_free(batch);
 }
 
@@ -233,7 +215,7 @@ stream_continue(Room *room)
 
 	while (stream_waits(room))
 	{
-		uid = stream_put(room, stream->batches, &stream->next, stream->nameless);
+		uid = stream_put(room, stream->batches, &stream->done, stream->nameless);
 		if (uid == 0)
 		{
 			stream_drop_first(stream);
@@ -265,13 +247,12 @@ stream_name_answered(void *arg, PGresult *res)
 	room_query_done(room);
 }
 
-/* Has a copy of the batch, from `next` on, wait. */
+/* Has a copy of the batch wait. done: of it are published, if it is the first one. */
 static void
-stream_wait(Room *room, const RoomBatch *batch, V1Position next)
+stream_wait(Room *room, const RoomBatch *batch, size_t done)
 {
 	RoomBatch *copy = batch_copy(batch);
 	V1Stream *stream = room->v1_stream;
-	Edit edit;
 
 	if (stream == NULL)
 		stream = room->v1_stream = calloc(1, sizeof(V1Stream));
@@ -287,11 +268,7 @@ stream_wait(Room *room, const RoomBatch *batch, V1Position next)
 	else
 	{
 		stream->batches = copy;
-		stream->next = stream_begin(copy);
-		stream->next.event = next.event;
-		stream->next.info = next.info;
-		while (stream->next.reader.left > next.reader.left)
-			(void) edit_read(&stream->next.reader, &edit);
+		stream->done = done;
 		stream->seq = room->published_seq;
 		stream->nameless = false;
 		stream->names = 0;
@@ -305,12 +282,12 @@ stream_wait(Room *room, const RoomBatch *batch, V1Position next)
 static void
 stream_publish(Room *room, const RoomBatch *batch)
 {
-	V1Position next = stream_begin(batch);
-	uint64_t uid = stream_waits(room) ? 0 : stream_put(room, batch, &next, false);
+	size_t done = 0;
+	uint64_t uid = stream_waits(room) ? 0 : stream_put(room, batch, &done, false);
 
 	if (uid == 0 && !stream_waits(room))
 		return;
-	stream_wait(room, batch, next);
+	stream_wait(room, batch, done);
 	if (uid != 0 && room->v1_stream != NULL && !stream_ask(room, uid))
 		room->v1_stream->nameless = true; /* v1_published() goes on */
 }
