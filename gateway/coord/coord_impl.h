@@ -56,8 +56,8 @@ extern void coord_init(Coord *coord, const CoordOps *ops, uv_loop_t *loop, const
 /* Frees coord and what it holds; the implementation has freed its own. */
 extern void coord_free(Coord *coord);
 
-/* Builds a new ring if the members differ from the present ones, and tells. Names are copied. */
-/* Returns false when there is no memory: the former ones stay. */
+/* Builds a new ring if the members differ from the present ones, and tells. Names are copied. Returns false when there
+ * is no memory: the former ones stay. */
 extern bool coord_set_members(Coord *coord, const CoordMember *members, int count);
 
 extern void coord_tell_ready(Coord *coord);

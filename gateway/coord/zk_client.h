@@ -52,8 +52,7 @@ typedef struct ZkEvents
 	void (*changed)(void *arg, const char *path);
 } ZkEvents;
 
-/* Connects in the background, for as long as it takes. */
-/* Returns NULL when there is no memory. */
+/* Connects in the background, for as long as it takes. Returns NULL when there is no memory. */
 extern ZkClient *zk_open(uv_loop_t *loop, const char *hosts, unsigned session_ms, const ZkEvents *events);
 /* Ends the session at once; done runs on the loop when client is freed. Unanswered requests are forgotten. */
 extern void zk_close(ZkClient *client, void (*done)(void *arg), void *arg);

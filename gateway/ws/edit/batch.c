@@ -73,7 +73,8 @@ batch_copy(const RoomBatch *batch)
 	}
 	copy->count = batch->count;
 	copy->event_count = batch->event_count;
-	memcpy(copy->events, batch->events, batch->event_count * sizeof(RoomEvent));
+	if (batch->event_count > 0)
+		memcpy(copy->events, batch->events, batch->event_count * sizeof(RoomEvent));
 	return copy;
 }
 

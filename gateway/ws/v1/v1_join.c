@@ -39,6 +39,7 @@ typedef struct V1Join
 {
 	int joining;		/* sessions; the other fields are used while there are some */
 	int restarts;		/* `start` was moved so often */
+	int64_t since;		/* published_seq when the first one came; frames up to it may be before `start` */
 	bool asked;			/* a snapshot is being read */
 	int64_t account;	/* on whose behalf */
 	Snapshot *snapshot; /* pinned; it waits for the stream to reach its seq */
@@ -115,6 +116,13 @@ join_mark(Room *room, V1Join *join)
 		join->mark_size = size;
 	}
 	join->marks[join->mark_count++] = (JoinMark){v1_stream_seq(room), stream->end};
+}
+
+/* Returns whether frames behind the snapshot's are not kept. There are marks while somebody joins. */
+static bool
+join_has_gap(const V1Join *join, const Snapshot *snapshot)
+{
+	return join->mark_count > 0 && join->marks[0].seq > snapshot->seq;
 }
 
 /* ---- joining ---- */
@@ -205,6 +213,13 @@ join_try(Room *room, V1Join *join)
 
 	if (join->snapshot == NULL || v1_stream_seq(room) < join->snapshot->seq)
 		return;
+	if (join_has_gap(join, join->snapshot)) /* the stream was restarted behind it */
+	{
+		snapshot_unpin(join->snapshot);
+		join->snapshot = NULL;
+		join_ask(room);
+		return;
+	}
 	for (size_t i = 0; i < join->mark_count; i++)
 	{
 		if (join->marks[i].seq >= join->snapshot->seq)
@@ -271,7 +286,7 @@ join_answered(void *arg, SnapshotStatus status, Snapshot *snapshot, const PGresu
 		;
 	else if (status != SNAPSHOT_READY)
 		join_failed(room, status, res);
-	else if (join->marks[0].seq > snapshot->seq)
+	else if (join->since > snapshot->seq || join_has_gap(join, snapshot))
 		join_ask(room); /* asked for by a session that has left, before these: there would be a gap */
 	else
 	{
@@ -318,6 +333,7 @@ v1_join(Session *session)
 	if (join->joining++ == 0)
 	{
 		join->restarts = 0;
+		join->since = room->published_seq;
 		join_mark(room, join);
 	}
 	if (join->joining > 0 && !join->asked && join->snapshot == NULL)

@@ -166,12 +166,18 @@ stream_put(Room *room, const RoomBatch *batch, size_t *done, bool nameless)
 
 /* ---- waiting for names ---- */
 
+static size_t
+stream_size_of(const RoomBatch *copy)
+{
+	return copy->edits.len + copy->infos.len + copy->event_count * sizeof(RoomEvent);
+}
+
 static void
 stream_drop_first(V1Stream *stream)
 {
 	RoomBatch *batch = stream->batches;
 
-	stream->bytes -= batch->edits.len;
+	stream->bytes -= stream_size_of(batch);
 	stream->seq = batch->seq;
 	stream->batches = batch->next;
 	stream->done = 0;
@@ -274,7 +280,7 @@ stream_wait(Room *room, const RoomBatch *batch, size_t done)
 		stream->names = 0;
 	}
 	stream->last = copy;
-	stream->bytes += copy->edits.len;
+	stream->bytes += stream_size_of(copy);
 }
 
 /* ---- what is published ---- */
@@ -351,8 +357,8 @@ v1_published(Room *room, bool done)
 		stream_continue(room);
 }
 
-/* v1 has no message for structure edits. Members are sent what came before, as far as their sockets take it, and have
- * to read the sheet again. */
+/* v1 has no message for structure edits. Members are sent what came before, as far as their sockets take it and no name
+ * is awaited, and have to read the sheet again. */
 void
 v1_moved(Room *room, const LineChange *changes, size_t n)
 {
