@@ -77,8 +77,9 @@ extern void sim_lose_leader(void);
 extern int sim_follower(void);
 /* The process is gone: its connections break. */
 extern void sim_kill(SimProcess *process);
-/* An administrator removes a random node below a sheet's lock. */
-extern void sim_remove_lock_node(void);
+/* An administrator removes a random node below a sheet's lock; both: and the other one of the contender. Returns their
+ * czxid if the contender has none left, otherwise 0. */
+extern int64_t sim_remove_lock_nodes(bool both);
 /* Calls fn for each node that the servers have committed. */
 extern void sim_each_node(void (*fn)(void *arg, const char *path, int64_t session, int64_t czxid, const char *data),
 						  void *arg);

@@ -807,18 +807,35 @@ sim_kill(SimProcess *process)
 			sim_after(&servers[c->number].process, link_delay(), server_loses_client, c);
 }
 
-void
-sim_remove_lock_node(void)
+static bool
+is_lock_node(const Node *node)
 {
-	char path[PATH_SIZE];
+	return strstr(node->path, "-lock-") || strstr(node->path, "-__lock__");
+}
+
+int64_t
+sim_remove_lock_nodes(bool both)
+{
+	char path[PATH_SIZE], other[PATH_SIZE] = "";
+	int64_t czxid = 0;
 	int count = 0;
 
 	for (int i = 0; has_leader && i < proposed.count; i++)
-		if (strstr(proposed.nodes[i].path, "-lock-") || strstr(proposed.nodes[i].path, "-__lock__"))
-			if (sim_random((uint32_t) ++count) == 0)
-				strcpy(path, proposed.nodes[i].path);
-	if (count > 0)
-		propose_change(DELETE, path);
+		if (is_lock_node(&proposed.nodes[i]) && sim_random((uint32_t) ++count) == 0)
+		{
+			strcpy(path, proposed.nodes[i].path);
+			czxid = proposed.nodes[i].czxid;
+		}
+	if (count == 0)
+		return 0;
+	for (int i = 0; i < proposed.count; i++)
+		if (is_lock_node(&proposed.nodes[i]) && proposed.nodes[i].czxid == czxid &&
+			strcmp(proposed.nodes[i].path, path) != 0)
+			strcpy(other, proposed.nodes[i].path);
+	propose_change(DELETE, path);
+	if (both && other[0])
+		propose_change(DELETE, other);
+	return both || !other[0] ? czxid : 0;
 }
 
 void

@@ -10,7 +10,8 @@
  * crash and hang; the leader is lost; the disk is slow; an administrator removes nodes of locks.
  *
  * Promises, checked at each event that concerns them:
- *   exclusion  when a gateway gets a sheet's lock, no other running gateway believes that it may serve the sheet
+ *   exclusion  when a gateway gets a sheet's lock, no other running gateway believes that it may serve the sheet; but
+ *              for UNHEARD_MS after an administrator has removed both nodes of its lock: others may hear of that first
  *   epochs     each holder's epoch is greater than those of all holders before it, so that the database can refuse them
  *   no write   that the database has accepted is from a gateway while another one with a greater epoch has written
  *   no loss    of a sheet when a follower crashes or hangs, or no server can be reached for 2/3 of the session time:
@@ -35,7 +36,9 @@
 #define SESSION_MS 2000
 #define FAULTS_MS  24000
 #define PEACE_MS   15000
-#define CALM	   10 /* one of so many schedules has mild faults only */
+#define CALM	   10				/* one of so many schedules has mild faults only */
+#define UNHEARD_MS (2 * SESSION_MS) /* within this, a gateway has heard of a removal, or is suspended */
+#define REMOVALS   64
 
 typedef struct Held
 {
@@ -61,6 +64,13 @@ typedef struct Write
 
 static Gateway *gateways[GATEWAYS];
 static int64_t greatest[SHEETS + 1], written[SHEETS + 1]; /* epochs: granted, and accepted by the database */
+/* Contenders whose nodes an administrator has removed. */
+static struct
+{
+	int64_t epoch;
+	uint64_t at;
+} removals[REMOVALS];
+static size_t removal_count;
 static bool peace;
 static uint64_t seed;
 static long grants, losses, kills, refusals, accepted;
@@ -108,10 +118,23 @@ knows_the_time(const Gateway *gateway)
 		   (gateway->continued == 0 || sim_now > gateway->continued + SESSION_MS / 12 * SIM_MS);
 }
 
+/* An administrator has removed both nodes of the gateway's lock just now. It cannot know before a server tells it, and
+ * another server may tell the next one earlier. The epoch alone keeps others from harm. */
+static bool
+lost_unheard(const Held *held)
+{
+	for (size_t i = 0; i < removal_count; i++)
+		if (removals[i].epoch == held->epoch && sim_now < removals[i].at + UNHEARD_MS * SIM_MS)
+			return true;
+	return false;
+}
+
 static bool
 may_serve(const Gateway *gateway, int sheet)
 {
-	return gateway->held[sheet].epoch != 0 && !gateway->suspended && knows_the_time(gateway);
+	const Held *held = &gateway->held[sheet];
+
+	return held->epoch != 0 && !gateway->suspended && knows_the_time(gateway) && !lost_unheard(held);
 }
 
 static void
@@ -123,7 +146,7 @@ on_granted(void *arg, int64_t sheet, int64_t epoch)
 	sim_trace("gateway %d gets sheet %d, epoch %lld", self->process.number, (int) sheet, (long long) epoch);
 	promise(self->held[sheet].wanted, "a lock is granted that nobody has asked for", (int) sheet);
 	self->held[sheet].epoch = epoch;
-	if (!knows_the_time(self))
+	if (!knows_the_time(self) || lost_unheard(&self->held[sheet]))
 		return;
 	promise(epoch > greatest[sheet], "epochs do not grow", (int) sheet);
 	greatest[sheet] = epoch;
@@ -213,8 +236,8 @@ gateway_lives(void *arg)
 	{
 		Write *write = malloc(sizeof(*write));
 
-		promise(held->epoch >= greatest[sheet] || !knows_the_time(self), "a gateway writes after another has the lock",
-				sheet);
+		promise(held->epoch >= greatest[sheet] || !knows_the_time(self) || lost_unheard(held),
+				"a gateway writes after another has the lock", sheet);
 		*write = (Write){sheet, held->epoch};
 		sim_after(NULL, sim_random(100) * SIM_MS, database_gets, write);
 	}
@@ -262,6 +285,18 @@ gateway_start(int number, Gateway *former)
 }
 
 /* ---- faults ---- */
+
+static void
+administrator_removes(bool both)
+{
+	int64_t epoch = sim_remove_lock_nodes(both);
+
+	if (epoch == 0 || removal_count == REMOVALS)
+		return;
+	sim_trace("an administrator has removed the nodes of epoch %lld", (long long) epoch);
+	removals[removal_count].epoch = epoch;
+	removals[removal_count++].at = sim_now;
+}
 
 static void
 gateway_continues(void *arg)
@@ -318,7 +353,7 @@ fault(void *arg)
 			break;
 		case 9:
 			if (sim_percent(30))
-				sim_remove_lock_node();
+				administrator_removes(sim_percent(50));
 	}
 }
 
@@ -403,6 +438,7 @@ run_schedule(void)
 	peace = false;
 	memset(greatest, 0, sizeof(greatest));
 	memset(written, 0, sizeof(written));
+	removal_count = 0;
 	sim_begin(seed);
 	sim_zookeeper_begin();
 	for (int i = 0; i < GATEWAYS; i++)
