@@ -29,7 +29,7 @@ my %parameters = (
 	'accounts.c opening_sql' => [ '$busy', '$guest', '|UPDATE sheet.member SET opened_at = opened_at - interval $$2 hours$$ WHERE sheet_id = $busy AND uid = $guest' ],
 	'commit.c apply_sql' => [ '$busy', $set, '$last', 'NULL', '5', '7', 'NULL', 'true' ],
 	'commit.c apply_sql newcomer' => [ '$busy', $set, '$last', 'NULL', '5', '7', 'ARRAY[$guest, 987654321, 1, 1]', 'true' ],
-	'commit.c name_sql' => ['$rich'],
+	'v1_stream.c name_sql' => ['$rich'],
 	'commit.c tail_sql' => [ '$busy', '$last - 5' ],
 	'coord_postgres.c acquire_sql' => [q{'here'}],
 	'coord_postgres.c heartbeat_sql' => [],
