@@ -4,7 +4,9 @@
  */
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
-import { waitUntil } from '../lib/cluster.mjs';
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import { database, waitUntil } from '../lib/cluster.mjs';
 import { PgProxy } from '../lib/pg_proxy.mjs';
 import { cluster, gateway, anna, ben, fid, raw, whole, hold, set, change, sorted, sqlGrid, agree } from '../lib/two_people.mjs';
 
@@ -47,13 +49,14 @@ for (const encoding of ['json', 'binary'])
 const manyFormulas = (rows) =>
 	cluster.psql(`SELECT sheet.set_range(${fid}, 'B1000', (SELECT array_agg(ARRAY['=A99999', '=A99999', '=A99999', '=A99999']) FROM generate_series(1, ${rows})))`);
 
-/** The operation is refused, and the sheet goes on. */
-async function refused(edits) {
+/** The operation is refused, and the sheet goes on. goesOn: the client that edits it then, b unless it connects again. */
+async function refused(edits, goesOn = async (b) => b) {
 	const a = await raw(anna);
-	const b = await raw(ben);
+	const ready = await raw(ben);
 	a.op(1, edits);
 	const nack = await a.next('nack');
 	assert.deepEqual([nack.n, nack.reason], [1, 'size']);
+	const b = await goesOn(ready);
 	b.op(1, [set(0, 0, 'y')]);
 	await b.next('ack');
 	assert.equal(await cluster.psql(`SELECT content FROM sheet.range(${fid}, 'A1')`), 'y');
@@ -65,23 +68,28 @@ test('an operation that rewrites all formulas again and again is refused', async
 });
 
 test('an operation is refused that the database could not store in time, twice', async () => {
-	await manyFormulas(50000);
-	await (await whole(ben)).close(); // the gateway has followed
-	const session = cluster.psqlSession();
-	await session.query('SELECT 1'); // it is there before the operation
-	// As statement_timeout does.
-	const cancel = async (times) => {
-		const cancelled = new Set();
-		while (cancelled.size < times && session.child.exitCode === null)
-			for (const start of (
-				await session.query(`SELECT query_start || CASE WHEN pg_cancel_backend(pid) THEN '' END FROM pg_stat_activity
-					WHERE application_name = 'pg_sheet edits' AND state = 'active' AND query LIKE '%sheet.apply%'`)
-			)
-				.split('\n')
-				.filter(Boolean))
-				cancelled.add(start);
+	await manyFormulas(10);
+	const cancels = async () => {
+		const log = await fs.readFile(path.join(cluster.directory, 'log', 'postgres.log'), 'utf8');
+		return log.split('canceling statement due to user request').length - 1;
 	};
-	await Promise.all([cancel(2), refused([change('insertRows', 0, 1)])]).finally(() => session.close());
+	/** Whether the server cancels the first two statements of each session that store edits, as statement_timeout does. */
+	const arrange = async (cancel) => {
+		await cluster.psql(`ALTER DATABASE ${database} ${cancel ? "SET pg_sheet.stop_point = 'append-stage:cancel:1 append-stage:cancel:2'" : 'RESET pg_sheet.stop_point'}`);
+		assert.equal((await gateway.stop()).code, 0);
+		await gateway.start();
+	};
+	const before = await cancels();
+	await arrange(true);
+	try {
+		await refused([change('insertRows', 0, 1)], async () => {
+			assert.equal((await cancels()) - before, 2);
+			await arrange(false);
+			return raw(ben);
+		});
+	} finally {
+		await cluster.psql(`ALTER DATABASE ${database} RESET pg_sheet.stop_point`);
+	}
 });
 
 test('formulas of late operations refer to what their author saw', async () => {
