@@ -126,7 +126,7 @@ edit_is_of_rows(EditKind kind)
 	return kind == EDIT_INSERT_ROWS || kind == EDIT_DELETE_ROWS;
 }
 
-/* What a structure edit does: n rows or columns come in front of the one at `at`, or go from there on. */
+/* A structure edit: n rows or columns are inserted before the one at `at`, or deleted beginning with it. */
 typedef struct LineChange
 {
 	bool rows;

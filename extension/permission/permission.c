@@ -207,7 +207,7 @@ permission_of_member(int64 sheet_id, int64 uid, Snapshot snapshot, const Permiss
 	return role;
 }
 
-/* Who acts, and what he may do. */
+/* An account and its role. */
 typedef struct PermissionFound
 {
 	int64 uid; /* 0 also for a superuser who reads as himself: only a change has an author */

@@ -504,18 +504,19 @@ test('values', { timeout: 420000 }, async (t) => {
 		assert.deepEqual(problems, []);
 	});
 
+	const drag = async (from, ...to) => {
+		const { mouse } = ann.page;
+		await mouse.move(...from);
+		await mouse.down();
+		for (const point of to) await mouse.move(...point, { steps: 4 });
+		await mouse.up();
+	};
+
 	await step('a series of times is filled to the second', async () => {
 		const other = await cluster.psql(`SELECT sheet.create('Times', 10, 10, as_uid => (SELECT uid FROM sheet.account WHERE name = 'ann'))`);
 		await cluster.psql(`SELECT sheet.set(${other}, 'A1', '12:00:00'), sheet.set(${other}, 'A2', '13:00:00'), sheet.set(${other}, 'B1', '2024-01-31 12:00:00'), sheet.set(${other}, 'B2', '2024-01-31 13:00:00')`);
 		await ann.open(other);
 		const { x, y } = await ann.grid.boundingBox();
-		const { mouse } = ann.page;
-		const drag = async (from, ...to) => {
-			await mouse.move(...from);
-			await mouse.down();
-			for (const point of to) await mouse.move(...point, { steps: 4 });
-			await mouse.up();
-		};
 		await drag([x + 86, y + 32], [x + 182, y + 56]); // A1:B2
 		await drag([x + 237, y + 67], [x + 182, y + 104], [x + 182, y + 176]); // its corner to row 7
 		const filled = () => cluster.psql(`SELECT string_agg(content, ' ' ORDER BY a1) FROM sheet.range(${other}) WHERE "row" >= 2`);
@@ -529,13 +530,6 @@ test('values', { timeout: 420000 }, async (t) => {
 		await cluster.psql(`SELECT sheet.set_range(${other}, 'A4', ARRAY[['2024-01-31'], ['2024-02-29']])`);
 		await ann.open(other);
 		const { x, y } = await ann.grid.boundingBox();
-		const { mouse } = ann.page;
-		const drag = async (from, ...to) => {
-			await mouse.move(...from);
-			await mouse.down();
-			for (const point of to) await mouse.move(...point, { steps: 4 });
-			await mouse.up();
-		};
 		const column = () => cluster.psql(`SELECT string_agg(content, ' ' ORDER BY "row") FROM sheet.range(${other})`);
 		const until = async (wanted) => {
 			let last;

@@ -63,7 +63,8 @@ am_space_read(Relation rel, BlockNumber block, BufferAccessStrategy strategy)
 	return am_space_verified(rel, ReadBufferExtended(rel, MAIN_FORKNUM, block, RBM_NORMAL, strategy));
 }
 
-/* Who knows the relation's tail need not ask the file system: that is forgotten when the file is cut. */
+/* A session that remembers the relation's tail does not ask the file system. It forgets the tail when the file is
+ * truncated. */
 static bool
 am_space_is_empty(Relation rel)
 {

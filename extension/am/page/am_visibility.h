@@ -32,7 +32,7 @@ am_visibility_page(AmVisibility *visibility)
 /* Is the current row seen? The page is locked. */
 extern bool am_visibility_check(AmVisibility *visibility, const AmWalk *walk);
 
-/* What VACUUM, ANALYZE and index builds want to know. */
+/* The state of a row for VACUUM, ANALYZE and index builds. */
 typedef enum AmRowState
 {
 	AM_STATE_LIVE,

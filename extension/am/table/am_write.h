@@ -7,7 +7,7 @@
 #include "am/page/am_row.h"
 #include "utils/rel.h"
 
-/* Who writes the rows. */
+/* The transaction and command that write the rows. */
 typedef struct AmWriter
 {
 	Relation rel;

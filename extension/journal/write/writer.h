@@ -1,7 +1,7 @@
 /*
  * writer.h - the sheets that the current transaction has locked; see writer.c.
  *
- * What ends, and how it is called in this folder:
+ * Words for the end of a change in this folder:
  *
  *   publish    at commit: the staged edits are set in the shared grid, and the entry has no writer
  *   withdraw   at abort, or without changes: nothing is set, and the entry has no writer

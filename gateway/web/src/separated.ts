@@ -1,7 +1,7 @@
 // separated.ts - the text of files that spreadsheets call CSV, as CSV: Excel separates by semicolons where numbers have a decimal comma,
 // and writes "Unicode text" in UTF-16, with tabs. Streams, so a file may be larger than memory.
 
-/** The separator is told by the first bytes. */
+/** The first bytes, which decide on the separator. */
 const headBytes = 65536;
 
 /**

@@ -15,7 +15,7 @@ export function importFile(session: Session, file: File, navigation: Navigation)
 	const cancel = button(t('cancel'), () => close());
 	const { dialog, close } = openDialog(t('csv.import'), text, share, problem, h('footer', {}, cancel));
 	let open = true;
-	// What cannot be converted is sent as it is: the gateway says where it is not UTF-8.
+	// A file that cannot be converted is sent unchanged. The gateway tells where it is not UTF-8.
 	const content = asCsv(file, localeOf(navigator.language).comma).catch(() => file);
 	const upload = uploadCsv(session, file, content, (sent) => {
 		share.value = sent;
