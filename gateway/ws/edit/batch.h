@@ -66,8 +66,8 @@ extern RoomBatch *batch_create(void);
 /* Copies edits, events and infos, for publishing them later. Returns NULL when there is no memory. */
 extern RoomBatch *batch_copy(const RoomBatch *batch);
 extern void batch_free(RoomBatch *batch);
-/* Reserves memory for `edits` bytes of encoded edits, so that adding them cannot fail. Returns false without memory; the
- * batch is unchanged then. */
+/* Reserves memory for `edits` bytes of encoded edits, so that adding them cannot fail. Returns false without memory;
+ * the batch is unchanged then. */
 extern bool batch_reserve(RoomBatch *batch, size_t edits);
 /* Returns whether something could not be put for want of memory: the batch cannot be used. */
 extern bool batch_failed(const RoomBatch *batch);
