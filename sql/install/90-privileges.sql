@@ -48,7 +48,11 @@ CREATE OR REPLACE FUNCTION sheet.privileges_changed(OUT extra boolean, OUT privi
 				AND d.objid = p.oid AND d.deptype = 'e' AND e.extname = 'pg_sheet')
 		UNION ALL
 		SELECT 'TYPE', t.typname, format('sheet.%I', t.typname), t.typowner, t.typacl, acldefault('T', t.typowner)
-		FROM pg_type t WHERE t.typnamespace = 'sheet'::regnamespace
+		FROM pg_type t LEFT JOIN pg_class c ON c.oid = t.typrelid
+		-- Without types of arrays, which take no privileges, and of the rows of tables. Only PostgreSQL 17 and later
+		-- have them as members of an extension.
+		WHERE t.typnamespace = 'sheet'::regnamespace AND coalesce(c.relkind, 'c') = 'c'
+			AND NOT EXISTS (SELECT FROM pg_type e WHERE e.typarray = t.oid)
 			AND EXISTS (SELECT FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid WHERE d.classid = 'pg_type'::regclass
 				AND d.objid = t.oid AND d.deptype = 'e' AND e.extname = 'pg_sheet')),
 	actual (kind, object, grantee, privilege, grantable) AS (
