@@ -201,7 +201,7 @@ gateway_start() {
 		others+=("http://localhost:$((port + i))")
 	done
 	[ -z "${PG_SHEET_ALLOWED_ORIGINS:-}" ] || others+=("$PG_SHEET_ALLOWED_ORIGINS")
-	service_spawn "gateway-$1" "$run_dir/app/pg_sheet_gateway" --listen-address=127.0.0.1 --listen-port="$1" \
+	service_spawn "gateway-$1" "${gateway_bin:-$run_dir/app/pg_sheet_gateway}" --listen-address=127.0.0.1 --listen-port="$1" \
 		--database="$(cluster_conninfo gateway)" --coordinator="$coordinator" --zookeeper-hosts="$(zookeeper_hosts)" \
 		--web-root="$run_dir/app/web" --jwt-key-file="$data/jwt.key" \
 		--allowed-origins="$(IFS=,; echo "${others[*]}")" ${gateway_flags[@]+"${gateway_flags[@]}"}

@@ -119,7 +119,7 @@ export class Computing {
 	// ---- what changes ----
 
 	private onExecuting(id: string, params: { cellValue?: Matrix }, options?: IExecutionOptions): void {
-		if (id !== setValues || options?.applyFormulaCalculationResult) return;
+		if (id !== setValues || options?.applyFormulaCalculationResult || options?.onlyRows) return;
 		const { sheet, book } = this.parts;
 		forCells(params.cellValue ?? {}, (row, col, patch) => {
 			if (!patch) return;
@@ -129,7 +129,9 @@ export class Computing {
 	}
 
 	private onExecuted(id: string, params: Record<string, unknown>, options?: IExecutionOptions): void {
-		if (changesCells(id) && !options?.applyFormulaCalculationResult) this.note(cellsOfMutation(id, params));
+		// What the page writes with onlyRows has no formulas, and takes none out.
+		if (!changesCells(id) || options?.applyFormulaCalculationResult || (options?.onlyRows && !this.worker)) return;
+		this.note(cellsOfMutation(id, params));
 	}
 
 	/** The contents of these cells have changed. */
