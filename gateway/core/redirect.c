@@ -4,7 +4,7 @@
  * The ring names one member as the owner of each sheet. When members come or leave, the former owner may still hold the
  * sheet's lock: it serves the sheet until it has moved it (ws/room/handover.c), and the new owner sends its clients
  * there. Only the holder has live editors of the sheet, so it alone opens WebSockets, and changes the open sheet under
- * its epoch. All callers use redirect_find():
+ * its epoch. Most callers use redirect_find():
  *
  *   routes that are AT_OWNER in the table of http/routes/router.c: 307 with Location, whose path and query are those of
  *     the request. Two kinds of requests are served here instead, because what the owner would get by a redirect it
@@ -15,6 +15,9 @@
  *   WebSockets of protocol v1, and GET /sheetws?query=1: msg 19 with the address (http/routes/upgrade.c)
  *   WebSockets of protocol v2: close code 4307 with the address (ws/v2/v2_session.c)
  *   GET /v2/sheets/ID/route: the address as data
+ *
+ * When the ring names this gateway and another one holds the lock, upgrade_on_holder() (http/routes/upgrade.c) and
+ * members_may_add() (ws/room/members.c) send the client to the holder.
  *
  * Without a ring, and while the owner accepts no connections (core/reach.c), the answer is 503 with Retry-After, or
  * 1012. A gateway that has lost contact with the coordinator answers so to WebSockets of sheets that it does not hold;

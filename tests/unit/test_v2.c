@@ -543,6 +543,18 @@ for_each(const cJSON *vectors, const char *list, int least, void (*check)(const 
 	cJSON_ArrayForEach(vector, all) check(vector);
 }
 
+/* Readers of a layout stop at its end. */
+static void
+check_layouts(void)
+{
+	const V2Layout *layout;
+	bool ended = true;
+
+	for (uint64_t type = 1; (layout = v2_layout(type)) != NULL || type < 32; type++)
+		ended = ended && (layout == NULL || layout->fields[V2_MAX_FIELDS - 1].name == NULL);
+	tap_ok(ended, "layouts", "the fields of each message end within V2_MAX_FIELDS");
+}
+
 int
 main(void)
 {
@@ -556,6 +568,7 @@ main(void)
 	for_each(vectors, "malformed", 73, check_malformed);
 	for_each(vectors, "server", 24, check_server);
 	check_sizes();
+	check_layouts();
 	cJSON_Delete(vectors);
 	free(text);
 	return tap_done();

@@ -15,6 +15,14 @@
  * version. After a repair a second run finds nothing. A sheet that was trimmed begins with the version that its mark
  * names (trim.c).
  *
+ * Repairs, by what is missing or wrong:
+ *
+ *   a segment's row                    segment_write_row()        fsck_segments.c
+ *   a version's commit record          segment_restore_record()   fsck_segments.c
+ *   a version                          version_rewrite()          fsck_versions.c
+ *   the sheet's row of property_set    state_check_properties()   fsck_versions.c
+ *   a row of sheet.client              fsck_check_clients()       here
+ *
  * Locks: the check reads one snapshot and takes no lock on the sheet, so writers do not wait for it. If something can
  * be repaired, the check is repeated under the sheet lock, so that the log does not grow meanwhile; the second check
  * repairs and reports.
@@ -84,7 +92,7 @@ fsck_find_id(StorageTable table, int strategy, Snapshot snapshot, int64 *id)
 
 /* Sets the time of the scan's row. */
 static void
-clients_set_time(StorageScan *scan, TimestampTz now)
+fsck_set_client_time(StorageScan *scan, TimestampTz now)
 {
 	Datum values[STORAGE_MAX_COLUMNS] = {0};
 	bool nulls[STORAGE_MAX_COLUMNS] = {0};
@@ -97,7 +105,7 @@ clients_set_time(StorageScan *scan, TimestampTz now)
 
 /* rel is open with repair only. */
 static void
-clients_check_row(Fsck *fsck, StorageScan *scan, Relation rel)
+fsck_check_client(Fsck *fsck, StorageScan *scan, Relation rel)
 {
 	TimestampTz now = GetCurrentTimestamp();
 	int64 uid = storage_int64(scan, CLIENT_UID);
@@ -122,7 +130,7 @@ clients_check_row(Fsck *fsck, StorageScan *scan, Relation rel)
 	if (storage_int64(scan, CLIENT_AT) > now + CLIENT_CLOCK_STEP)
 	{
 		if (fsck->repair)
-			clients_set_time(scan, now);
+			fsck_set_client_time(scan, now);
 		fsck_report(fsck, FSCK_WARNING, true, place, "the time of its last operation is in the future");
 	}
 }
@@ -140,7 +148,7 @@ fsck_check_clients(Fsck *fsck, bool sheet_exists)
 	{
 		gone = !sheet_exists;
 		if (!gone)
-			clients_check_row(fsck, &scan, rel);
+			fsck_check_client(fsck, &scan, rel);
 	}
 	storage_scan_end(&scan);
 	if (gone)

@@ -1,29 +1,37 @@
 /*
- * edit_life.c - the life of an edit, from the call to its publication. Each step is a call into one module:
+ * edit_life.c - the life of an edit, from the call to its publication. Each step is a call into one module, in
+ * journal/write unless a folder is named:
  *
- *      sheet.set() -> journal_edit(), sheet.apply() -> journal_apply()
+ *      sheet.set()              api/functions/references.c
+ *        |    permission_require()  permission/permission.c
+ *        |    cells_edit()          api/scan/cells.c
+ *        |    journal_edit()
+ *      sheet.apply()            of gateways, which have checked the authors' roles
+ *        |    journal_apply()       with nowait it takes the sheet lock before step 1, or returns
  *        |
- *        |  1 check     batch_adopt(), _decode()  batch.c     UTF-8, limits: before any lock
+ *        |  1 check     batch_adopt()             batch.c     of journal_edit(): UTF-8, limits
+ *        |              batch_decode()            batch.c     of journal_apply(): the same, and the codec
  *        |  2 lock      writer_open()             writer.c    sheet lock; entry pinned; last seq, segment, epoch
  *        |  3 admit     epoch_check()             epoch.c     of sheet.apply(): fencing
  *        |              batch_look_back()         batch.c     what the caller missed; duplicate batch
- *        |              clients_check()           clients.c   operations that are acknowledged already
+ *        |              clients_check()           clients.c   (journal/store) operations that are acknowledged already
  *        |
  *        |  edit_life_append(), for each batch
  *        |  4 look up   base_find_tiles()         base.c      tiles pinned in the shared grid, or read privately
  *        |      each    staging_lookup()          staging.c   what the cell holds; no-ops end here
- *        |  5 append    append_edit(), _end()     append.c    seq, time, previous content: a row of log_batch
+ *        |  5 append    append_edit()             append.c    seq, time, previous content
+ *        |                writer_begin_change()   writer.c    the first change of the transaction: entry marked
  *        |              property_write_apply()    property_write.c   the sheet's properties
  *        |  6 stage     staging_add()             staging.c   memory reserved in the shared grid
  *        |
- *        |      append_end()                     append.c    the row, from its edits
- *        |        storage_insert()               storage.c   log_batch and its directory, opened
- *        |          sheetlog_insert_slots()      sheetlog.c  the access method: values into a AmPrepared
- *        |          am_write_rows()             am_write.c bytes, after the page's BASE
- *        |            am_space_tail()           am_space.c the page that takes new rows, locked
- *        |            XLogInsert()               PostgreSQL  one WAL record for all rows that go to the page
- *        |          am_directory_insert()       am_directory.c  which page has the row:
- *        |            am_last_covers()          am_last.c  the last entry in shared memory says so, mostly
+ *        |      append_end()                      append.c    a row of log_batch, from its edits
+ *        |        storage_insert()                storage.c   (journal/store) log_batch and its directory, opened
+ *        |          sheetlog_insert_slots()       sheetlog.c  (am/handler) the access method: values into an AmPrepared
+ *        |            am_write_rows()             am_write.c  (am/table) bytes, after the page's BASE
+ *        |              am_space_tail()           am_space.c  (am/page) the page that takes new rows, locked
+ *        |              XLogInsert()              PostgreSQL  one WAL record for all rows that go to the page
+ *        |            am_directory_insert()       am_directory.c  (am/directory) which page has the row:
+ *        |              am_last_covers()          am_last.c   (am/page) the last entry in shared memory says so, mostly
  *        |
  *        |  after structure edits
  *        |      formulas_begin()          formulas.c  formulas that refer to moved cells: a batch again
@@ -31,7 +39,7 @@
  *      COMMIT           PostgreSQL                            WAL flushed, rows visible
  *        |
  *        |  7 publish   publish_sheet()           publish.c   set in the shared grid; cannot fail
- *        |                follow_publish()        follow.c    gateways woken
+ *        |                follow_publish()        follow.c    (journal/follow) gateways woken
  *        v
  *      sheet lock released
  *
@@ -39,8 +47,8 @@
  * TO drop staged edits; the rows of log_batch are PostgreSQL's to undo. A crash loses shared memory alone: the next
  * reader loads the sheet from its rows.
  *
- * Lock order: sheet lock, entry's gate, entry lock, directory lock, allocator. Steps 4 and 6 and 7 take the entry lock;
- * no lock of these is held while a table is read or written.
+ * Lock order: sheet lock, entry's gate, entry lock, directory lock, allocator. Steps 3 to 7 take the entry lock; no
+ * lock of these is held while a table is read or written.
  */
 #include "postgres.h"
 
