@@ -241,6 +241,7 @@ answer_status_text(int status)
 		int status;
 		const char *text;
 	} texts[] = {{200, "OK"},
+				 {201, "Created"},
 				 {204, "No Content"},
 				 {206, "Partial Content"},
 				 {304, "Not Modified"},
@@ -251,6 +252,7 @@ answer_status_text(int status)
 				 {404, "Not Found"},
 				 {405, "Method Not Allowed"},
 				 {408, "Request Timeout"},
+				 {409, "Conflict"},
 				 {410, "Gone"},
 				 {411, "Length Required"},
 				 {412, "Precondition Failed"},
@@ -310,7 +312,7 @@ answer_put_head(const Request *request, Buf *to)
 	buf_puts(to, "\r\nX-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n");
 	if (certificate_is_loaded() && gateway.config.hsts_seconds > 0)
 		buf_printf(to, "Strict-Transport-Security: max-age=%d\r\n", gateway.config.hsts_seconds);
-	if (request->no_store || request->method == METHOD_POST)
+	if (request->no_store || (request->method >= METHOD_POST && request->method <= METHOD_DELETE))
 		buf_puts(to, "Cache-Control: no-store\r\n");
 	buf_put_buf(to, &request->headers);
 	if (request->unmeasured && request->head.minor > 0)

@@ -64,6 +64,9 @@ typedef enum Method
 	METHOD_GET,
 	METHOD_HEAD,
 	METHOD_POST,
+	METHOD_PUT,
+	METHOD_PATCH,
+	METHOD_DELETE,
 	METHOD_OPTIONS,
 	METHOD_OTHER
 } Method;
@@ -107,7 +110,8 @@ struct Request
 	JwtClaims claims;
 	const char *user_name; /* of the account; valid until the next step */
 	int64_t sheet_id;
-	int64_t number; /* a second argument, or a result, of single routes */
+	const char *part; /* of the path, which ends the route's with a * */
+	int64_t number;	  /* a second argument, or a result, of single routes */
 	RequestStep step;
 	RequestStep row;
 	bool raw; /* step gets errors as well */

@@ -16,11 +16,13 @@
 
 #define ROUTER_VALUES_MAX 1000	/* in the body of a request; our routes need 5 */
 #define ROUTER_FORM_BYTES 65536 /* of a form besides its file */
+#define ROUTER_ALLOW_MAX  64
 
 typedef enum Caller
 {
 	ANYBODY,
-	ACCOUNT, /* with a valid token */
+	GUEST,	 /* with a valid token */
+	ACCOUNT, /* with a valid token of an account */
 	OPERATOR /* at admin-address only, where other routes are not served */
 } Caller;
 
@@ -29,13 +31,13 @@ enum RouteFlags
 	AT_OWNER = 1,	/* redirected to the gateway that serves the sheet: see core/redirect.c */
 	BY_STATUS = 2,	/* refusals have a status of HTTP's, not a msg */
 	STREAM = 4,		/* the body is a file, or a form with one, and is read as it arrives, not a JSON object */
-	SHEET_PATH = 8, /* the * of the path is the id of a sheet */
+	SHEET_PATH = 8, /* the first * of the path is the id of a sheet */
 	EVERYWHERE = 16 /* also at admin-address */
 };
 
 typedef struct Route
 {
-	const char *path; /* with at most one *, which stands for any characters */
+	const char *path; /* a * stands for any characters, see router_match() */
 	Method method;	  /* GET includes HEAD */
 	Caller caller;
 	int flags;
@@ -43,7 +45,7 @@ typedef struct Route
 	void (*begin)(Request *request);
 } Route;
 
-/* The first row that matches is taken. */
+/* The first path that matches is taken; it has a row for each of its methods. */
 static const Route routes[] = {
 	{"/login", METHOD_POST, ANYBODY, 0, NULL, route_login},
 	{"/register", METHOD_POST, ANYBODY, 0, NULL, route_register},
@@ -93,44 +95,72 @@ static const Route routes[] = {
 
 _Static_assert(ROUTE_COUNT < TRACE_ROUTES_MAX, "each route is counted");
 
-/* The part of the path that the * stands for, or the path if there is no *. NULL: the route does not match. */
-static const char *
-route_match(const Route *route, const char *path, size_t *len)
+/*
+ * Compares a path with the pattern. A * stands for the id of a sheet, if there is room for sheet_id, or for the rest of
+ * the path, which may be empty; *rest points to that.
+ */
+static bool
+router_match(const char *pattern, const char *path, int64_t *sheet_id, const char **rest)
 {
-	size_t before = strcspn(route->path, "*"), after;
+	for (; *pattern != '\0' && *pattern != '*'; pattern++, path++)
+	{
+		if (*pattern != *path)
+			return false;
+	}
+	if (*pattern == '*' && sheet_id != NULL)
+	{
+		char id[24];
+		size_t len = strspn(path, "0123456789");
 
-	*len = strlen(path);
-	if (route->path[before] == '\0')
-		return strcmp(route->path, path) == 0 ? path : NULL;
-	after = strlen(route->path + before + 1);
-	if (*len < before + after || strncmp(route->path, path, before) != 0 ||
-		strcmp(route->path + before + 1, path + *len - after) != 0)
-		return NULL;
-	*len -= before + after;
-	return path + before;
+		if (len >= sizeof(id))
+			return false;
+		snprintf(id, sizeof(id), "%.*s", (int) len, path);
+		return request_parse_id(id, sheet_id) && router_match(pattern + 1, path + len, NULL, rest);
+	}
+	*rest = path;
+	return *pattern == '*' || *path == '\0';
 }
 
-/* Finds the route, and the sheet of its path. */
+/* The method of the routes that answer requests of this method. */
+static Method
+router_method(Method method)
+{
+	return method == METHOD_HEAD ? METHOD_GET : method;
+}
+
+/* The row of the route's path for the method. NULL: the path does not take it. */
+static const Route *
+router_find_method(const Route *route, Method method)
+{
+	for (size_t i = 0; i < ROUTE_COUNT; i++)
+	{
+		if (routes[i].method == router_method(method) && strcmp(routes[i].path, route->path) == 0)
+			return &routes[i];
+	}
+	return NULL;
+}
+
+/* Finds the route, and the sheet of its path. If the path does not take the method, a row for another one. */
 static void
 router_find(Request *request)
 {
-	for (size_t i = 0; i < ROUTE_COUNT && request->route == NULL; i++)
+	for (size_t i = 0; i < ROUTE_COUNT; i++)
 	{
-		size_t len;
-		const char *part = route_match(&routes[i], request->head.path, &len);
-		char id[24] = "";
+		const Route *route = &routes[i], *of_method;
+		int64_t sheet_id = 0;
 
-		if (part == NULL || (request->admin != (routes[i].caller == OPERATOR) && !(routes[i].flags & EVERYWHERE)))
+		if ((request->admin != (route->caller == OPERATOR) && !(route->flags & EVERYWHERE)) ||
+			!router_match(route->path, request->head.path, route->flags & SHEET_PATH ? &sheet_id : NULL,
+						  &request->part))
 			continue;
-		if (routes[i].flags & SHEET_PATH)
-		{
-			snprintf(id, sizeof(id), "%.*s", (int) len, part);
-			if (len >= sizeof(id) || !request_parse_id(id, &request->sheet_id))
-				continue;
-		}
-		request->route = &routes[i];
-		trace_set_route(request, (int) i + 1, routes[i].path);
-		request->by_status = (routes[i].flags & BY_STATUS) != 0;
+		of_method = router_find_method(route, request->method);
+		if (of_method != NULL)
+			route = of_method;
+		request->sheet_id = sheet_id;
+		request->route = route;
+		request->by_status = (route->flags & BY_STATUS) != 0;
+		trace_set_route(request, (int) i + 1, route->path);
+		return;
 	}
 }
 
@@ -152,31 +182,62 @@ router_allow_origin(Request *request)
 					   "etag, content-range, location, retry-after, x-request-id");
 }
 
+/* The methods of the route's path (NULL: of any) for the header Allow. */
+static void
+router_list_methods(const Route *route, char allow[ROUTER_ALLOW_MAX])
+{
+	size_t len = 0;
+
+	for (Method method = METHOD_GET; method < METHOD_OPTIONS; method++)
+	{
+		if (route == NULL || router_find_method(route, method) != NULL)
+			len += (size_t) snprintf(allow + len, ROUTER_ALLOW_MAX - len, "%s, ", trace_method_name(method));
+	}
+	snprintf(allow + len, ROUTER_ALLOW_MAX - len, "OPTIONS");
+}
+
+/* Is it an address for files of the page, where there can be none? */
+static bool
+router_has_no_file(const Request *request)
+{
+	return request->route->begin == route_static &&
+		   (request->method == METHOD_POST || strncmp(request->head.path, "/v2/", 4) == 0);
+}
+
 static bool
 router_check_method(Request *request)
 {
 	const Route *route = request->route;
-	const char *allow = route != NULL && route->method == METHOD_POST ? "POST, OPTIONS" : "GET, HEAD, OPTIONS";
+	char allow[ROUTER_ALLOW_MAX];
 
 	if (request->method == METHOD_OPTIONS)
 	{
+		router_list_methods(route, allow);
 		request_add_header(request, "Allow", allow);
-		request_add_header(request, "Access-Control-Allow-Methods", "GET, HEAD, POST, OPTIONS");
+		request_add_header(request, "Access-Control-Allow-Methods", allow);
 		request_add_header(request, "Access-Control-Allow-Headers",
-						   "authorization, content-type, if-none-match, range, x-request-id");
+						   "authorization, content-type, if-match, if-none-match, range, x-request-id");
 		request_add_header(request, "Access-Control-Max-Age", "600");
 		request_answer(request, 204, NULL, NULL);
 	}
-	else if (route == NULL || (route->begin == route_static && request->method == METHOD_POST))
+	else if (route == NULL || router_has_no_file(request))
 		request_error(request, 404, "no such address");
-	else if (request->method != route->method && !(request->method == METHOD_HEAD && route->method == METHOD_GET))
+	else if (route->method != router_method(request->method))
 	{
+		router_list_methods(route, allow);
 		request_add_header(request, "Allow", allow);
 		request_error(request, 405, "the address does not take this method");
 	}
 	else
 		return true;
 	return false;
+}
+
+/* Do requests of the method have a body? */
+static bool
+router_takes_body(Method method)
+{
+	return method == METHOD_POST || method == METHOD_PUT || method == METHOD_PATCH;
 }
 
 static int64_t
@@ -204,10 +265,10 @@ router_check_length(Request *request)
 {
 	const Head *head = &request->head;
 
-	if (request->method != METHOD_POST && !request->body_comes)
+	if (!router_takes_body(request->method) && !request->body_comes)
 		return true;
 	request->close = true;
-	if (request->method != METHOD_POST)
+	if (!router_takes_body(request->method))
 		request_error(request, 400, "a request of this method has no body here");
 	else if (head->content_length == -1 && !head->chunked)
 		request_error(request, 411, "Content-Length is needed, or the body in chunks");
@@ -221,7 +282,7 @@ router_check_length(Request *request)
 	return false;
 }
 
-/* The body of a POST is a JSON object. False: answered. */
+/* The body is a JSON object. False: answered. */
 static bool
 router_parse_body(Request *request)
 {
@@ -286,11 +347,11 @@ router_dispatch(Request *request)
 	const Route *route = request->route;
 
 	request_enter(request, REQUEST_RUNNING);
-	if (route->method == METHOD_POST && !(route->flags & STREAM) && !router_parse_body(request))
+	if (router_takes_body(route->method) && !(route->flags & STREAM) && !router_parse_body(request))
 		return;
 	if (route->check != NULL && !(route->flags & STREAM) && !route->check(request))
 		return;
-	if (route->caller == ACCOUNT)
+	if (route->caller == ACCOUNT || route->caller == GUEST)
 		request_authenticate(request, router_begin_route);
 	else if (route->caller == ANYBODY || service_check_operator(request))
 		router_begin_route(request);
