@@ -122,6 +122,9 @@ CREATE TABLE sheet.file (
 );
 CREATE INDEX file_unfinished_idx ON sheet.file (uid, created_at) WHERE size IS NULL;
 CREATE INDEX file_expired_idx ON sheet.file (sheet_id, created_at) WHERE size IS NULL;
+CREATE UNIQUE INDEX file_link_key_idx ON sheet.file (link_key);
+-- For the account's album, which is read in pages.
+CREATE INDEX file_album_idx ON sheet.file (uid, upload_id) WHERE size IS NOT NULL;
 COMMENT ON TABLE sheet.file IS 'Files attached to sheets.';
 COMMENT ON COLUMN sheet.file.size IS 'bytes; null while the upload is not finished';
 COMMENT ON COLUMN sheet.file.announced IS
@@ -405,6 +408,24 @@ CREATE FUNCTION sheet.file_info(sheet_id bigint, name text, key text DEFAULT '')
 COMMENT ON FUNCTION sheet.file_info(bigint, text, text) IS
 	'The file with that name: 0 or 1 row. by_key: the key opens it without an account. For '
 	'gateways.';
+CREATE FUNCTION sheet.file_by_key(key text, name text)
+	RETURNS TABLE (upload_id bigint, size bigint, etag text, sheet_id bigint)
+	LANGUAGE c STABLE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_file_by_key';
+COMMENT ON FUNCTION sheet.file_by_key(text, text) IS
+	'The file that this key opens: 0 or 1 row. None if it has another name, or its sheet is in the '
+	'trash. For gateways.';
+CREATE FUNCTION sheet.account_files(max_rows integer DEFAULT 200, before bigint DEFAULT NULL, as_uid bigint DEFAULT NULL)
+	RETURNS TABLE (upload_id bigint, sheet_id bigint, name text, size bigint, created_at timestamptz, link_key text)
+	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_account_files';
+COMMENT ON FUNCTION sheet.account_files(integer, bigint, bigint) IS
+	'A page of the files that the account has uploaded, newest first: those with an upload_id below '
+	'`before`. link_key: opens the file without an account; null while its sheet is in the trash, or '
+	'if the account can no longer see it. The page has max_rows rows unless the list ends.';
+CREATE FUNCTION sheet.file_delete(upload_id bigint, as_uid bigint DEFAULT NULL) RETURNS void
+	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_file_delete';
+COMMENT ON FUNCTION sheet.file_delete(bigint, bigint) IS
+	'Deletes a file for good. Who has uploaded it, and owners of its sheet. 42704: there is no such '
+	'file, or the account does not see it.';
 CREATE FUNCTION sheet.file_get(upload_id bigint, part integer) RETURNS bytea
 	LANGUAGE c STRICT STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_file_get';
 COMMENT ON FUNCTION sheet.file_get(bigint, integer) IS 'One part of a file; null past its end. For gateways.';

@@ -10,8 +10,8 @@ CREATE OR REPLACE FUNCTION sheet.granted(OUT grantee text, OUT privilege text, O
 		('public', 'USAGE', 'TYPE', 'applied logged_edit'),
 		('public', 'SELECT', 'TABLE', 'cache_stats cells list locks log version_stats'),
 		-- these check what the caller may do
-		('public', 'EXECUTE', 'ROUTINE', 'access account_sheets am_check as_table at cache_stats_read check_role column_names
-			commit create create_view current_uid delete_columns delete_rows diff diff_properties export_csv fsck fsck_all
+		('public', 'EXECUTE', 'ROUTINE', 'access account_files account_sheets am_check as_table at cache_stats_read check_role column_names
+			commit create create_view current_uid delete_columns delete_rows diff diff_properties export_csv file_delete fsck fsck_all
 			get history import_csv import_csv_into info insert_columns insert_rows label_version link_account lock locked locks_read
 			log_edits member_role members newest_version open_link properties purge range read_cells read_csv recover rename
 			require_lock role_of rollback saved_versions sees_all set set_property set_range share share_link trash trim
@@ -22,7 +22,7 @@ CREATE OR REPLACE FUNCTION sheet.granted(OUT grantee text, OUT privilege text, O
 		('sheet_gateway', 'SELECT', 'TABLE', 'gateways'),
 		('sheet_gateway', 'EXECUTE', 'ROUTINE', 'account_create account_find account_get account_rename
 			account_revoke_token account_revoke_tokens account_seen account_set_password account_token_revoked apply claim client_acknowledged coordinator_acquire
-			coordinator_holder doctor file_abort file_begin file_end file_get file_info file_list file_put follow holders import_abort import_begin
+			coordinator_holder doctor file_abort file_begin file_by_key file_end file_get file_info file_list file_put follow holders import_abort import_begin
 			import_end import_put read_properties read_version register_opening release report_gateway tail')
 	) g (grantee, privilege, kind, names), regexp_split_to_table(g.names, '[[:space:]]+') n (name)
 $$;

@@ -56,6 +56,13 @@ function download(name, { headers, token = anna.token, sheet = fid, method = 'GE
 	);
 }
 
+/** The path of the address that an upload is answered with. */
+const pathOf = (answer) => {
+	const url = new URL(answer.json.url);
+	assert.equal(url.host, `127.0.0.1:${gateway.port}`);
+	return url.pathname;
+};
+
 const list = (user = anna) => call(gateway, '/getallchunks', { token: user.token, fid }, 34);
 
 describe('round trip', () => {
@@ -367,23 +374,105 @@ describe('refusals', () => {
 
 	test('the address in the answer shows the file to who knows it, until the sheet is in the trash', async () => {
 		const answer = await upload(Buffer.from('a picture'), 'é 1&2.png');
-		const url = answer.json.url;
-		assert.match(url, /^\/getchunk\?fid=\d+&chunk=[\w.%-]+&key=[0-9a-f]{32}$/);
+		const url = pathOf(answer);
+		const [, key, name] = url.match(/^\/i\/([0-9a-f]{32})\/([\w.%-]+)$/);
 		assert.equal((await request(gateway, 'GET', url)).text, 'a picture');
-		const other = (await upload(Buffer.from('another'), 'b.png')).json.url;
+		const byKey = `/getchunk?fid=${fid}&chunk=${name}&key=${key}`;
+		assert.equal((await request(gateway, 'GET', byKey)).text, 'a picture');
+		const other = pathOf(await upload(Buffer.from('another'), 'b.png'));
+		const otherKey = other.split('/')[2];
 		for (const wrong of [
-			url.replace(/key=.*/, `key=${other.match(/key=(.*)/)[1]}`),
-			url.replace(/key=.*/, 'key='),
-			url.replace(/key=.*/, `key=${'0'.repeat(32)}`),
-			url.replace(/&key=.*/, ''),
+			byKey.replace(key, otherKey),
+			byKey.replace(key, ''),
+			byKey.replace(key, '0'.repeat(32)),
+			byKey.replace(/&key=.*/, ''),
+			url.replace(key, otherKey),
+			url.replace(key, '0'.repeat(32)),
+			url.replace(key, key.toUpperCase()),
+			url.replace(key, `${key}0`),
+			url.replace(key, 'x'.repeat(500)),
+			url.replace(key, ''),
+			url.replace(name, 'b.png'),
+			url.replace(name, ''),
+			`${url}/`,
+			`${url}%00`,
+			`/i/${key}`,
+			`/i/${key}/..%2f${name}`,
+			`/i/../i/${key}/%2e%2e/${name}`,
+			'/i/',
 		]) {
 			const refusal = await request(gateway, 'GET', wrong);
-			assert.ok(refusal.status === 404 || refusal.json?.msg === 1, `${wrong}: ${refusal.status}`);
+			assert.ok([400, 404].includes(refusal.status) || refusal.json?.msg === 1, `${wrong}: ${refusal.status}`);
 		}
+		const post = await request(gateway, 'POST', url, { body: '' });
+		assert.equal(post.status, 405);
+		assert.match(post.headers.allow, /^GET, HEAD/);
 		await call(gateway, '/deletesheet', { token: anna.token, fid }, 16);
 		assert.equal((await request(gateway, 'GET', url)).status, 404);
 		await call(gateway, '/recoversheet', { token: anna.token, fid }, 25);
 		assert.equal((await request(gateway, 'GET', url)).status, 200);
+	});
+
+	test('an address anywhere: kept for ever, in parts, and nothing of it runs', async () => {
+		const head = (...bytes) => Buffer.concat([Buffer.from(bytes), crypto.randomBytes(1000)]);
+		const page = Buffer.from('<!doctype html><script>alert(1)</script>');
+		for (const [name, bytes, type] of [
+			['a.png', head(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a), 'image/png'],
+			['a.jpeg', head(0xff, 0xd8, 0xff, 0xe0), 'image/jpeg'],
+			['a.gif', head(...Buffer.from('GIF89a')), 'image/gif'],
+			['a.webp', head(...Buffer.from('RIFF    WEBP')), 'image/webp'],
+			['a.avif', head(0, 0, 0, 28, ...Buffer.from('ftypavif')), 'image/avif'],
+			['page.png', page, null],
+			['a.svg', Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'), null],
+			['page.html', page, null],
+		]) {
+			// The type that a client names counts for nothing.
+			const url = pathOf(await upload(bytes, name, { type: 'image/png' }));
+			const answer = await request(gateway, 'GET', url);
+			assert.equal(sha256(answer.body), sha256(bytes), name);
+			assert.equal(answer.headers['content-type'], type ?? 'application/octet-stream', name);
+			assert.equal(answer.headers['content-disposition'], type ? undefined : `attachment; filename*=UTF-8''${name}`);
+			assert.equal(answer.headers['content-security-policy'], "default-src 'none'; sandbox");
+			assert.equal(answer.headers['x-content-type-options'], 'nosniff');
+			assert.equal(answer.headers['cache-control'], 'public, max-age=31536000, immutable');
+			assert.equal(answer.headers['set-cookie'], undefined);
+			const part = await request(gateway, 'GET', url, { headers: { range: 'bytes=2-5' } });
+			assert.equal(part.status, 206);
+			assert.deepEqual(part.body, bytes.subarray(2, 6));
+			assert.equal((await request(gateway, 'GET', url, { headers: { 'if-none-match': answer.headers.etag } })).status, 304);
+			assert.equal((await request(gateway, 'HEAD', url)).headers['content-length'], String(bytes.length));
+		}
+	});
+
+	test('two pictures of one name have two addresses', async () => {
+		const urls = await Promise.all(['one', 'two', 'three'].map(async (text) => [text, pathOf(await upload(Buffer.from(text), 'image.png'))]));
+		assert.equal(new Set(urls.map(([, url]) => url)).size, 3);
+		for (const [text, url] of urls) assert.equal((await request(gateway, 'GET', url)).text, text);
+	});
+
+	test('an account lists what it has uploaded, and deletes it', async () => {
+		const cleo = await register(gateway);
+		const headers = { authorization: `Bearer ${cleo.token}` };
+		const files = async (query = '') => (await request(gateway, 'GET', `/v2/files${query}`, { headers })).json;
+		assert.deepEqual(await files(), { files: [], next: null });
+		const sheet = await newSheet(gateway, cleo);
+		for (let n = 0; n < 3; n++) assert.equal((await upload(Buffer.from(`picture ${n}`), `p${n}.png`, { token: cleo.token, sheet })).json.msg, 33);
+		const { files: listed, next } = await files();
+		assert.deepEqual(listed.map(({ name, size, fid }) => ({ name, size, fid })), [2, 1, 0].map((n) => ({ name: `p${n}.png`, size: 9, fid: sheet })));
+		assert.equal(next, null);
+		assert.equal((await request(gateway, 'GET', new URL(listed[1].url).pathname)).text, 'picture 1');
+		assert.deepEqual((await files(`?before=${listed[0].id}`)).files.map(({ name }) => name), ['p1.png', 'p0.png']);
+		const remove = (id, who = headers) => request(gateway, 'DELETE', `/v2/files/${id}`, { headers: who });
+		assert.equal((await remove(listed[1].id, { authorization: `Bearer ${ben.token}` })).status, 404);
+		assert.equal((await remove(listed[1].id)).status, 200);
+		assert.equal((await remove(listed[1].id)).status, 404);
+		assert.equal((await request(gateway, 'GET', new URL(listed[1].url).pathname)).status, 404);
+		assert.deepEqual((await files()).files.map(({ name }) => name), ['p2.png', 'p0.png']);
+		assert.equal(await cluster.psql(`SELECT count(*) FROM sheet.file_part WHERE upload_id = ${listed[1].id}`), '0');
+		assert.equal(await cluster.psql(`SELECT sum(bytes) FROM sheet.file_use u JOIN sheet.account a USING (uid) WHERE a.name = '${cleo.username}'`), '18');
+		await call(gateway, '/deletesheet', { token: cleo.token, fid: sheet }, 16);
+		assert.deepEqual(await files(), { files: [], next: null });
+		assert.equal((await remove(listed[0].id)).status, 200, 'the owner of the sheet, also from the trash');
 	});
 
 	test('who has signed in sees pictures by a cookie that is good for nothing else', async () => {

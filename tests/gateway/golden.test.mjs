@@ -155,8 +155,8 @@ test('files', async () => {
 	const stranger = await register(gateway);
 	const file = ['uploadfile', Buffer.from('content'), 'a b.txt', 'text/plain'];
 	for (const [fields, answer] of [
-		[[['fid', '$OPEN'], ['token', '$TOKEN'], file], '{"success":true,"msg":33,"data":"a b.txt","url":"/getchunk?fid=$OPEN&chunk=a%20b.txt&key="}'],
-		[[['fid', '$OPEN'], ['token', '$TOKEN'], file], '{"success":true,"msg":33,"data":"a b (2).txt","url":"/getchunk?fid=$OPEN&chunk=a%20b%20%282%29.txt&key="}'],
+		[[['fid', '$OPEN'], ['token', '$TOKEN'], file], '{"success":true,"msg":33,"data":"a b.txt","url":"http://HOST/i/KEY/a%20b.txt"}'],
+		[[['fid', '$OPEN'], ['token', '$TOKEN'], file], '{"success":true,"msg":33,"data":"a b (2).txt","url":"http://HOST/i/KEY/a%20b%20%282%29.txt"}'],
 		[[['fid', '$OPEN'], ['token', '$TOKEN']], refusal(31)],
 		[[['fid', 'x'], ['token', '$TOKEN'], file], refusal(32)],
 		[[['fid', '$NONE'], ['token', '$TOKEN'], file], refusal(14)],
@@ -165,7 +165,7 @@ test('files', async () => {
 	]) {
 		const values = fields.map(([name, value, ...rest]) => [name, typeof value === 'string' ? filled(value) : value, ...rest]);
 		const got = await request(gateway, 'POST', '/uploadchunk', multipart(values));
-		assert.deepEqual([got.status, got.text.replace(/key=[0-9a-f]{32}/, 'key=')], [200, filled(answer)]);
+		assert.deepEqual([got.status, got.text.replace(/127\.0\.0\.1:\d+\/i\/[0-9a-f]{32}/, 'HOST/i/KEY')], [200, filled(answer)]);
 	}
 	assert.deepEqual(await call(gateway, '/getallchunks', { token: anna.token, fid: place.OPEN }, 34), ['a b.txt', 'a b (2).txt']);
 	const got = await request(gateway, 'GET', filled('/getchunk?fid=$OPEN&chunk=a%20b.txt&token=$TOKEN'));

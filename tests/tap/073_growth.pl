@@ -43,6 +43,9 @@ my %parameters = (
 	'database.c database_cancel_sql' => [ '1', q{'pg_sheet blocks'} ],
 	'doctor.c doctor_sql' => [],
 	'download.c download_info_sql' => [ '$busy', q{'file 7'}, '$guest', q{''} ],
+	'download.c download_public_sql' => [ q{'key'}, q{'file 7'} ],
+	'routes_files.c files_sql' => [ '200', '9007199254740992', '$rich' ],
+	'routes_files.c files_delete_sql' => [ '$file', '$rich' ],
 	'download.c download_part_sql' => [ '$file', '0' ],
 	'command.c sql' => [],
 	'command.c admin_sql' => [q{'here:1'}],
@@ -193,6 +196,7 @@ INSERT INTO sheet.file (sheet_id, name, uid, size, etag) SELECT id('busy'), CASE
 INSERT INTO sheet.file (sheet_id, name, uid, size, etag) VALUES (id('busy'), 'picture.png', id('rich'), 1, ''), (id('busy'), 'file 7', id('rich'), 1, ''), (id('quiet'), 'a', id('rich'), 1, ''), (id('quiet'), 'b', id('rich'), 1, '');
 INSERT INTO sheet.file_part SELECT upload_id, 0, 'x' FROM sheet.file;
 INSERT INTO sheet.file_use SELECT uid, size FROM sheet.file;
+UPDATE sheet.file SET link_key = 'key' WHERE name = 'file 7';
 INSERT INTO ids SELECT 'file', upload_id FROM sheet.file WHERE name = 'file 7';
 INSERT INTO ids SELECT 'import', sheet.import_begin('import', NULL, id('rich'));
 INSERT INTO ids SELECT 'upload', upload_id FROM sheet.file_begin(id('busy'), 'upload', NULL, 100, id('rich'));

@@ -21,11 +21,15 @@ PG_FUNCTION_INFO_V1(sheet_file_put);
 PG_FUNCTION_INFO_V1(sheet_file_end);
 PG_FUNCTION_INFO_V1(sheet_file_abort);
 PG_FUNCTION_INFO_V1(sheet_file_info);
+PG_FUNCTION_INFO_V1(sheet_file_by_key);
+PG_FUNCTION_INFO_V1(sheet_account_files);
+PG_FUNCTION_INFO_V1(sheet_file_delete);
 PG_FUNCTION_INFO_V1(sheet_file_get);
 PG_FUNCTION_INFO_V1(sheet_file_list);
 
 #define FILES_PART_BYTES 262144
 #define FILES_NAME_BYTES 255
+#define FILES_PAGE_MAX	 1000 /* rows of account_files() */
 #define FILES_NUMBER_MAX (1 << 30)
 
 /* A purged sheet gets no more files. */
@@ -72,6 +76,25 @@ static CatalogQuery files_info = {
 	"SELECT upload_id, size, content_type, etag, c.created_at, link_key = $3 AND trashed_at IS NULL "
 	"FROM sheet.file c JOIN sheet.sheet USING (sheet_id) WHERE sheet_id = $1 AND c.name = $2 AND size IS NOT NULL",
 	{INT8OID, TEXTOID, TEXTOID}};
+static CatalogQuery files_by_key = {
+	"SELECT upload_id, size, etag, sheet_id FROM sheet.file f JOIN sheet.sheet s USING (sheet_id) "
+	"WHERE link_key = $1 AND f.name = $2 AND size IS NOT NULL AND trashed_at IS NULL",
+	{TEXTOID, TEXTOID}};
+/* The sheets are looked up for the rows of the page only. */
+static CatalogQuery files_of_account = {
+	"SELECT f.upload_id, f.sheet_id, f.name, f.size, f.created_at, CASE WHEN s.trashed_at IS NULL AND "
+	"sheet.role_of(f.sheet_id, $1) IS NOT NULL THEN f.link_key END FROM (SELECT upload_id, sheet_id, "
+	"name COLLATE \"default\" AS name, size, created_at, link_key FROM sheet.file WHERE uid = $1 AND upload_id < $2 "
+	"AND size IS NOT NULL ORDER BY upload_id DESC LIMIT $3) f JOIN sheet.sheet s USING (sheet_id) "
+	"ORDER BY f.upload_id DESC",
+	{INT8OID, INT8OID, INT4OID}};
+static CatalogQuery files_owner = {"SELECT sheet_id, uid FROM sheet.file WHERE upload_id = $1 AND size IS NOT NULL",
+								   {INT8OID}};
+static CatalogQuery files_delete_one = {
+	"WITH gone AS (DELETE FROM sheet.file WHERE upload_id = $1 AND size IS NOT NULL RETURNING upload_id, uid, size), "
+	"used AS (INSERT INTO sheet.file_use SELECT uid, -size FROM gone WHERE uid IS NOT NULL) "
+	"SELECT array_agg(upload_id) FROM gone",
+	{INT8OID}};
 static CatalogQuery files_get = {"SELECT p.data FROM sheet.file_part p JOIN sheet.file c USING (upload_id) "
 								 "WHERE p.upload_id = $1 AND p.part = $2 AND c.size IS NOT NULL",
 								 {INT8OID, INT4OID}};
@@ -335,6 +358,65 @@ sheet_file_info(PG_FUNCTION_ARGS)
 	permission_require_gateway();
 	catalog_require_args(fcinfo);
 	return catalog_return_rows(fcinfo, &files_info, fcinfo->args, true);
+}
+
+/* file_by_key(key, name) */
+Datum
+sheet_file_by_key(PG_FUNCTION_ARGS)
+{
+	permission_require_gateway();
+	catalog_require_args(fcinfo);
+	return catalog_return_rows(fcinfo, &files_by_key, fcinfo->args, true);
+}
+
+/* account_files(max_rows, before, as_uid) */
+Datum
+sheet_account_files(PG_FUNCTION_ARGS)
+{
+	int32 rows = catalog_arg_page(fcinfo, 0, FILES_PAGE_MAX, "files");
+	int64 uid = permission_uid(catalog_arg_int64(fcinfo, 2, 0));
+	NullableDatum args[] = {CATALOG_INT64(uid), CATALOG_INT64(catalog_arg_int64(fcinfo, 1, PG_INT64_MAX)),
+							CATALOG_DATUM(Int32GetDatum(rows))};
+
+	return catalog_return_rows(fcinfo, &files_of_account, args, true);
+}
+
+/* The account may delete the file: it has uploaded it and still sees the sheet, or owns the sheet. */
+static bool
+files_may_delete(int64 upload_id, int64 as_uid)
+{
+	NullableDatum arg = CATALOG_INT64(upload_id);
+	int64 uid = permission_uid(as_uid), sheet_id = 0, uploader = 0;
+	CatalogScope scope;
+	SheetRole role;
+
+	catalog_begin(&scope);
+	if (catalog_run_latest(&files_owner, &arg) > 0)
+	{
+		sheet_id = catalog_int64(1, 0);
+		uploader = catalog_int64(2, 0);
+	}
+	catalog_end(&scope);
+	if (sheet_id == 0)
+		return false;
+	role = permission_role(sheet_id, as_uid);
+	return role == ROLE_OWNER || (role != ROLE_NONE && uid != 0 && uploader == uid);
+}
+
+/* file_delete(upload_id, as_uid) */
+Datum
+sheet_file_delete(PG_FUNCTION_ARGS)
+{
+	int64 upload_id = catalog_arg_int64(fcinfo, 0, 0);
+	CatalogScope scope;
+
+	catalog_require_arg(fcinfo, 0, "file");
+	if (!files_may_delete(upload_id, catalog_arg_int64(fcinfo, 1, 0)))
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("there is no file " INT64_FORMAT, upload_id)));
+	catalog_begin(&scope);
+	files_delete(&files_delete_one, fcinfo->args);
+	catalog_end(&scope);
+	PG_RETURN_VOID();
 }
 
 /* file_get(upload_id, part): NULL past the end */

@@ -1,9 +1,9 @@
 /*
- * download.c - GET /getchunk: a file out of the database, part by part, with Range and ETag.
+ * download.c - GET /getchunk and GET /i/KEY/NAME: a file out of the database, part by part, with Range and ETag.
  *
- * Browsers load a picture in a cell without a token. So the address that an upload returns has a key that opens this
- * one file. Without a key the account must be able to see the sheet; its token may be in a cookie, which signing in
- * sets.
+ * Browsers load a picture in a cell, or in a text elsewhere, without a token. So the address that an upload returns has
+ * a key that opens this one file. /getchunk takes no key from who is signed in: the account must be able to see the
+ * sheet; its token may be in a cookie, which signing in sets.
  *
  * Only pictures, which are recognized by their first bytes, are shown in place. All other files are attachments, so no
  * uploaded page or script runs in the gateway's origin.
@@ -27,12 +27,16 @@ typedef struct Download
 	size_t part_written;
 	int part_number; /* next to fetch */
 	bool fetching;
+	bool public; /* its address opens it for everybody */
+	char key[64];
 	char name[1024];
 } Download;
 
 static const char download_info_sql[] = "SELECT c.upload_id, c.size, c.etag, sheet.file_get(c.upload_id, 0), "
 										"c.by_key OR sheet.role_of($1, nullif($3::bigint, 0)) IS NOT NULL AND "
 										"$3::bigint > 0 FROM sheet.file_info($1, $2, $4) c";
+static const char download_public_sql[] =
+	"SELECT c.upload_id, c.size, c.etag, sheet.file_get(c.upload_id, 0), true FROM sheet.file_by_key($1, $2) c";
 static const char download_part_sql[] = "SELECT sheet.file_get($1, $2)";
 
 static void
@@ -56,6 +60,8 @@ picture_type(const char *bytes, size_t len)
 		return "image/gif";
 	if (len >= 12 && memcmp(bytes, "RIFF", 4) == 0 && memcmp(bytes + 8, "WEBP", 4) == 0)
 		return "image/webp";
+	if (len >= 12 && memcmp(bytes + 4, "ftypavif", 8) == 0)
+		return "image/avif";
 	return NULL;
 }
 
@@ -129,7 +135,9 @@ download_found(Request *request, PGresult *res)
 	}
 	download->upload_id = pgresult_int64(res, 0, 0);
 	snprintf(etag, sizeof(etag), "\"%.64s\"", PQgetvalue(res, 0, 2));
-	request_add_header(request, "Cache-Control", "private, max-age=31536000, immutable");
+	request_add_header(request, "Cache-Control",
+					   download->public ? "public, max-age=31536000, immutable"
+										: "private, max-age=31536000, immutable");
 	if (range_not_modified(request, etag) || !range_choose(request, etag, pgresult_int64(res, 0, 1), &download->range))
 		return;
 	type = picture_type(PQgetvalue(res, 0, 3), (size_t) PQgetlength(res, 0, 3));
@@ -175,4 +183,27 @@ route_get_file(Request *request)
 		download_find(request);
 	else
 		request_authenticate(request, download_find);
+}
+
+/* ---- GET /i/KEY/NAME ---- */
+
+void
+route_get_picture(Request *request)
+{
+	Download *download = request_own(request, sizeof(Download), download_free);
+	const char *key = request->head.path + strlen("/i/"), *slash = strchr(key, '/');
+
+	if (download == NULL)
+		return;
+	/* A name with a slash is no file's. */
+	if (slash == NULL || (size_t) (slash - key) >= sizeof(download->key) || strlen(slash + 1) >= sizeof(download->name))
+	{
+		request_error(request, 404, "no such file");
+		return;
+	}
+	snprintf(download->key, sizeof(download->key), "%.*s", (int) (slash - key), key);
+	snprintf(download->name, sizeof(download->name), "%s", slash + 1);
+	download->public = true;
+	request_query(request, DATABASE_READS, download_public_sql,
+				  PARAMS(pgparam_text(download->key), pgparam_text(download->name)), REQUEST_BINARY, download_found);
 }

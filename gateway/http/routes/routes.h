@@ -80,9 +80,13 @@ extern void route_resume(Request *request);
 extern bool service_check_operator(Request *request);
 
 /* single files */
-extern void route_get_file(Request *request); /* download.c */
-extern void route_get_log(Request *request);  /* log_stream.c */
-extern void route_static(Request *request);	  /* static.c */
+extern void route_get_file(Request *request);	 /* download.c */
+extern void route_get_picture(Request *request); /* download.c */
+extern void route_get_log(Request *request);	 /* log_stream.c */
+extern void route_static(Request *request);		 /* static.c */
+/* routes_files.c */
+extern void route_files(Request *request);
+extern void route_delete_file(Request *request);
 
 /* upload.c: the body of /uploadchunk is read as it arrives */
 extern bool upload_begin(Request *request); /* false: answered */
@@ -140,5 +144,7 @@ extern void routes_put_sheets(Buf *to, const PGresult *res, int limit, bool page
 extern bool router_is_cross_origin(const Request *request);
 extern void routes_put_member(Buf *to, const char *name, const char *value);
 extern void routes_put_time_member(Buf *to, const char *name, const char *value);
+/* Appends the member "url", behind others: the address of a file, which opens it for everybody. */
+extern void routes_put_file_url(Buf *to, const Request *request, const char *key, const char *name);
 
 #endif

@@ -230,7 +230,7 @@ upload_on_turn(void *arg)
 		upload_put_part(request);
 }
 
-/* The name of the file, and its address below that of any gateway. */
+/* The name of the file, and its address. */
 static void
 upload_end_answered(Request *request, PGresult *res)
 {
@@ -239,9 +239,7 @@ upload_end_answered(Request *request, PGresult *res)
 
 	upload->upload_id = 0;
 	buf_puts_json(&data, upload->stored_name);
-	buf_printf(&data, ",\"url\":\"/getchunk?fid=%lld&chunk=", (long long) request->sheet_id);
-	buf_puts_url(&data, upload->stored_name);
-	buf_printf(&data, "&key=%s\"", PQgetvalue(res, 0, 0));
+	routes_put_file_url(&data, request, PQgetvalue(res, 0, 0), upload->stored_name);
 	request_data(request, MSG_UPLOADED, &data);
 }
 
