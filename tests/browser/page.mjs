@@ -16,7 +16,7 @@ const flags = [
 	'--disable-sync',
 ];
 
-const options = { executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: flags, headless: true };
+const options = { executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium-headless-shell', args: flags, headless: true };
 
 export function startBrowser() {
 	return chromium.launch(options);

@@ -118,7 +118,6 @@ test('pasting', { timeout: 420000 }, async (t) => {
 	await step('a merged cell takes one value; nothing divides it', async () => {
 		await pasteEvent({ html: table('<tr><td rowspan="2" colspan="2">big</td></tr><tr></tr>') });
 		await untilStored({ B2: 'big' });
-		await ann.goTo('B2');
 		await pasteEvent({ text: 'one' });
 		await untilStored({ B2: 'one' });
 		assert.deepEqual(await merges(), [{ row: 1, col: 1, toRow: 2, toCol: 2 }]);
