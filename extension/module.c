@@ -25,6 +25,7 @@
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
 #include "support/timeslice.h"
+#include "timer/timer.h"
 #include "utils/guc.h"
 #include "worker/worker.h"
 #include "journal/write/edit_life.h"
@@ -44,6 +45,7 @@ module_shmem_request(void)
 	RequestAddinShmemSpace(am_last_shmem_size());
 	RequestAddinShmemSpace(server_life_shmem_size());
 	RequestAddinShmemSpace(locks_shmem_size());
+	RequestAddinShmemSpace(timer_shmem_size());
 	RequestAddinShmemSpace(add_size(cache_shmem_size(), add_size(follow_shmem_size(), workqueue_shmem_size())));
 }
 
@@ -59,6 +61,7 @@ module_shmem_startup(void)
 	workqueue_shmem_startup();
 	server_life_shmem_startup();
 	locks_shmem_startup();
+	timer_shmem_startup();
 	LWLockRelease(AddinShmemInitLock);
 }
 
@@ -92,6 +95,7 @@ _PG_init(void)
 	storage_init();
 	follow_init();
 	edit_life_init();
+	timer_init();
 	files_init();
 	permission_init();
 	databases_init();

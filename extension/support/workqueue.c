@@ -273,6 +273,16 @@ workqueue_attach_launcher(void)
 }
 
 void
+workqueue_wake(void)
+{
+	if (queue == NULL)
+		return;
+	LWLockAcquire(&queue->lock, LW_SHARED);
+	queue_wake();
+	LWLockRelease(&queue->lock);
+}
+
+void
 workqueue_request_search(void)
 {
 	pg_atomic_write_u32(&queue->requested, 1);

@@ -78,6 +78,8 @@ extern void workqueue_count(WorkCounter counter, int64 n);
 /* Wakes this process when the queue needs it. Requests a search of all databases. */
 extern void workqueue_attach_launcher(void);
 extern void workqueue_request_search(void);
+/* Sets the launcher's latch, if there is one. Takes the queue's lock. */
+extern void workqueue_wake(void);
 /* Returns whether a search of all databases was requested, and clears the request. */
 extern bool workqueue_take_request(void);
 /* Queues a search of the database for long segments. */

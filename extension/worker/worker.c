@@ -2,17 +2,8 @@
  * worker.c - background workers that make versions, so that opening a sheet reads one version and a short segment, and
  * that check sheets after a crash (journal/store/recheck.c).
  *
- * One launcher per server starts after recovery, so a standby has none before it is promoted. It is connected to no
- * database and sleeps until its latch is set: by whoever adds an item to the queue (workqueue.c), by PostgreSQL when a
- * worker starts or ends, by SIGHUP. For each database with a due item it starts a worker, WORKER_MAX at most. A worker
- * serves its database until nothing more is due there, and ends. So no process stays connected to an idle database.
- *
- *   Searches: at the launcher's start (after a crash or a promotion), when the queue was full, and when a setting has
- *   changed, every database is searched for long segments. A search is an item of the queue.
- *
- *   DROP DATABASE, CREATE DATABASE ... TEMPLATE and others that need a database for themselves lock it and wait five
- *   seconds for it to be empty. While workers run, the launcher checks four times a second whether somebody has locked
- *   their databases, and terminates them.
+ * The launcher (launcher.c) starts a worker for a database with a due item of the queue. The worker serves the items of
+ * its database until nothing more is due there, and ends. A search of the database for long segments is an item, too.
  *
  *   DROP EXTENSION waits for the version that is being written, as for any transaction. A worker waits for a lock for
  *   less than half of deadlock_timeout, so in a deadlock it is always the worker that gives way.
@@ -28,15 +19,9 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/heapam.h"
-#include "access/table.h"
-#include "access/tableam.h"
 #include "access/xact.h"
-#include "catalog/pg_database.h"
 #include "commands/dbcommands.h"
 #include "commands/extension.h"
-#include "compat.h"
 #include "journal/fsck/fsck.h"
 #include "journal/journal.h"
 #include "miscadmin.h"
@@ -44,245 +29,28 @@
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
 #include "storage/ipc.h"
-#include "storage/latch.h"
-#include "storage/lock.h"
 #include "storage/proc.h"
 #include "support/workqueue.h"
 #include "tcop/tcopprot.h"
+#include "timer/timer.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
-#include "utils/syscache.h"
 #include "utils/timestamp.h"
 #include "worker/worker.h"
 
-#define WORKER_MAX			3
 #define WORKER_SHEETS		1000 /* are searched in one transaction */
 #define WORKER_LOCK_MS		400	 /* limit of a wait for a lock; also less than half of deadlock_timeout */
 #define WORKER_RETRY_MS		5000 /* after a first failure; doubled after each next one ... */
 #define WORKER_RETRY_MAX_MS WORKQUEUE_DELAY_MAX_MS /* ... up to this */
 #define WORKER_RETRY_STEPS	10
 
-#define LAUNCHER_RESTART_SECONDS 5
-#define LAUNCHER_WATCH_MS		 250   /* between two checks whether a worker's database is locked */
-#define LAUNCHER_WAIT_MS		 1000  /* after the end of a worker, and for a database that is locked */
-#define LAUNCHER_FAILED_MS		 60000 /* after a worker that could not connect */
-
-/* ---- the launcher ---- */
-
-/* The launcher's workers. Of one that does not exist the handle is NULL and the database InvalidOid. */
-static BackgroundWorkerHandle *launcher_handles[WORKER_MAX];
-static Oid launcher_databases[WORKER_MAX];
-
-static BackgroundWorker
-worker_definition(const char *name, const char *function)
-{
-	BackgroundWorker worker = {.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION,
-							   .bgw_start_time = BgWorkerStart_RecoveryFinished,
-							   .bgw_library_name = "pg_sheet"};
-
-	strlcpy(worker.bgw_name, name, sizeof(worker.bgw_name));
-	strlcpy(worker.bgw_type, name, sizeof(worker.bgw_type));
-	strlcpy(worker.bgw_function_name, function, sizeof(worker.bgw_function_name));
-	return worker;
-}
-
-void
-worker_register(void)
-{
-	BackgroundWorker launcher = worker_definition("pg_sheet launcher", "sheet_launcher_main");
-
-	launcher.bgw_restart_time = LAUNCHER_RESTART_SECONDS;
-	if (!IsBinaryUpgrade)
-		RegisterBackgroundWorker(&launcher);
-}
-
-/* Returns whether some session has locked the database for itself. Tries the lock that connecting sessions take. */
-static bool
-launcher_is_locked(Oid database)
-{
-	LOCKTAG tag;
-
-	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, database, 0);
-	if (LockAcquire(&tag, RowExclusiveLock, true, true) == LOCKACQUIRE_NOT_AVAIL)
-		return true;
-	(void) LockRelease(&tag, RowExclusiveLock, true);
-	return false;
-}
-
-/* Queues a search of each database that accepts connections and is not a template. */
-static void
-launcher_add_searches(void)
-{
-	Relation rel;
-	TableScanDesc scan;
-	HeapTuple tuple;
-
-	StartTransactionCommand();
-	rel = table_open(DatabaseRelationId, AccessShareLock);
-	scan = table_beginscan_catalog(rel, 0, NULL);
-	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
-	{
-		Form_pg_database row = (Form_pg_database) GETSTRUCT(tuple);
-
-		if (row->datallowconn && !row->datistemplate)
-			workqueue_add_search(row->oid);
-	}
-	table_endscan(scan);
-	table_close(rel, AccessShareLock);
-	CommitTransactionCommand();
-	workqueue_count(WORK_RESCANS, 1);
-}
-
-/* Returns false if the database does not exist, or its DROP DATABASE was interrupted (datconnlimit -2). Workers also
- * serve databases that do not allow connections. */
-static bool
-launcher_may_connect(Oid database)
-{
-	HeapTuple tuple;
-	bool may;
-
-	StartTransactionCommand();
-	tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(database));
-	may = HeapTupleIsValid(tuple) && ((Form_pg_database) GETSTRUCT(tuple))->datconnlimit != -2;
-	if (HeapTupleIsValid(tuple))
-		ReleaseSysCache(tuple);
-	CommitTransactionCommand();
-	return may;
-}
-
-/* Starts a worker in the database, or makes it wait. Discards the work of a database that cannot be connected to. */
-static void
-launcher_start(int slot, Oid database)
-{
-	static bool no_room_told = false;
-	BackgroundWorker worker = worker_definition("pg_sheet worker", "sheet_worker_main");
-	bool locked;
-
-	if (!launcher_may_connect(database))
-	{
-		workqueue_discard(database);
-		return;
-	}
-	worker.bgw_restart_time = BGW_NEVER_RESTART;
-	worker.bgw_notify_pid = MyProcPid;
-	worker.bgw_main_arg = ObjectIdGetDatum(database);
-	locked = launcher_is_locked(database);
-	if (!locked && RegisterDynamicBackgroundWorker(&worker, &launcher_handles[slot]))
-	{
-		launcher_databases[slot] = database;
-		no_room_told = false;
-		return;
-	}
-	launcher_handles[slot] = NULL;
-	workqueue_put_off(database, LAUNCHER_WAIT_MS);
-	if (locked)
-		ereport(DEBUG1, (errmsg_internal("pg_sheet: no worker in database %u: it is locked", database)));
-	else
-	{
-		ereport(no_room_told ? DEBUG1 : LOG,
-				(errmsg("pg_sheet: automatic versions wait, because no background worker can be started"),
-				 errhint("Increase max_worker_processes, and restart the server.")));
-		no_room_told = true;
-	}
-}
-
-/* Forgets workers that have ended, and terminates those whose database somebody has locked. */
-static void
-launcher_watch(int slot)
-{
-	pid_t pid;
-
-	if (GetBackgroundWorkerPid(launcher_handles[slot], &pid) == BGWH_STOPPED)
-	{
-		workqueue_put_off(launcher_databases[slot], LAUNCHER_WAIT_MS);
-		pfree(launcher_handles[slot]);
-		launcher_handles[slot] = NULL;
-		launcher_databases[slot] = InvalidOid;
-	}
-	else if (launcher_is_locked(launcher_databases[slot]))
-	{
-		ereport(DEBUG1, (errmsg_internal("pg_sheet: terminating the worker in database %u, which is locked",
-										 launcher_databases[slot])));
-		TerminateBackgroundWorker(launcher_handles[slot]);
-	}
-}
-
-/* Starts every worker that can be started. Returns how many ms to sleep, or -1: until the latch is set. */
-static long
-launcher_iterate(void)
-{
-	int running = 0;
-	TimestampTz next = 0;
-	long sleep = -1;
-
-	if (workqueue_take_request())
-		launcher_add_searches();
-	for (int slot = 0; slot < WORKER_MAX; slot++)
-		if (launcher_handles[slot] != NULL)
-			launcher_watch(slot);
-	for (int slot = 0; slot < WORKER_MAX; slot++)
-	{
-		Oid database;
-
-		while (launcher_handles[slot] == NULL &&
-			   OidIsValid(database = workqueue_due_database(launcher_databases, WORKER_MAX, &next)))
-			launcher_start(slot, database);
-		running += launcher_handles[slot] != NULL;
-	}
-	workqueue_set_workers(running);
-	if (next != 0)
-		sleep = Max(TimestampDifferenceMilliseconds(GetCurrentTimestamp(), next), 1);
-	if (running > 0)
-		sleep = sleep < 0 ? LAUNCHER_WATCH_MS : Min(sleep, LAUNCHER_WATCH_MS);
-	return sleep;
-}
-
-/* A lower limit makes more segments long, and a shorter interval makes sheets due. */
-static void
-launcher_reload(void)
-{
-	int edits = workqueue_edits, kilobytes = workqueue_kilobytes, interval = workqueue_interval;
-
-	ConfigReloadPending = false;
-	ProcessConfigFile(PGC_SIGHUP);
-	if (workqueue_edits != edits || workqueue_kilobytes != kilobytes || workqueue_interval != interval)
-		workqueue_request_search();
-}
-
-void
-sheet_launcher_main(Datum arg)
-{
-	uint32 wait_event = compat_wait_event("PgSheetLauncher");
-
-	pqsignal(SIGHUP, SignalHandlerForConfigReload);
-	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
-	BackgroundWorkerUnblockSignals();
-	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
-	SetConfigOption("application_name", "pg_sheet launcher", PGC_USERSET, PGC_S_SESSION);
-	workqueue_attach_launcher();
-	while (!ShutdownRequestPending)
-	{
-		long sleep;
-
-		ResetLatch(MyLatch);
-		CHECK_FOR_INTERRUPTS();
-		if (ConfigReloadPending)
-			launcher_reload();
-		sleep = launcher_iterate();
-		pgstat_report_activity(STATE_IDLE, NULL);
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | (sleep < 0 ? 0 : WL_TIMEOUT), sleep, wait_event);
-	}
-	/* After exit code 1 the postmaster starts the launcher again, unless it is shutting down. */
-	proc_exit(1);
-}
-
-/* ---- a worker: transactions ---- */
+/* ---- transactions ---- */
 
 static char worker_database[NAMEDATALEN];	/* "": not connected yet */
 static MemoryContext worker_context = NULL; /* of one item */
 
-static void
+void
 worker_begin(void)
 {
 	SetCurrentStatementStartTimestamp();
@@ -290,7 +58,7 @@ worker_begin(void)
 	PushActiveSnapshot(GetTransactionSnapshot());
 }
 
-static void
+void
 worker_commit(void)
 {
 	PopActiveSnapshot();
@@ -298,8 +66,22 @@ worker_commit(void)
 	pgstat_report_stat(true);
 }
 
-/* Returns false, and discards the database's items, once the extension has been dropped. */
-static bool
+ErrorData *
+worker_abort(MemoryContext context)
+{
+	ErrorData *error;
+
+	MemoryContextSwitchTo(context);
+	error = CopyErrorData();
+	HOLD_INTERRUPTS();
+	AbortOutOfAnyTransaction();
+	FlushErrorState();
+	RESUME_INTERRUPTS();
+	return error;
+}
+
+/* Returns false, and discards what is to be done in the database, once the extension has been dropped. */
+bool
 worker_has_extension(void)
 {
 	bool found;
@@ -308,11 +90,14 @@ worker_has_extension(void)
 	found = OidIsValid(get_extension_oid("pg_sheet", true));
 	worker_commit();
 	if (!found)
+	{
 		workqueue_discard(MyDatabaseId);
+		timer_discard(MyDatabaseId);
+	}
 	return found;
 }
 
-/* ---- a worker: one item ---- */
+/* ---- one item ---- */
 
 /* Makes a version in a transaction of its own. */
 static void
@@ -411,14 +196,8 @@ worker_fail(const WorkItem *item, const char *what)
 	uint32 failures = Min(item->failures + 1, WORKER_RETRY_STEPS);
 	int64 delay = Min((int64) WORKER_RETRY_MS << (failures - 1), WORKER_RETRY_MAX_MS);
 	bool check = item->check != CHECK_NONE;
-	ErrorData *error;
+	ErrorData *error = worker_abort(worker_context);
 
-	MemoryContextSwitchTo(worker_context);
-	error = CopyErrorData();
-	HOLD_INTERRUPTS();
-	AbortOutOfAnyTransaction();
-	FlushErrorState();
-	RESUME_INTERRUPTS();
 	if (error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE || error->sqlerrcode == ERRCODE_T_R_DEADLOCK_DETECTED)
 	{
 		check = false;
@@ -487,19 +266,18 @@ worker_serve_queue(bool may_search)
 		worker_serve(&item);
 }
 
-/* ---- a worker: beginning and end ---- */
+/* ---- beginning and end ---- */
 
 /* A database in which no worker can start is not tried again at once. */
 static void
 worker_exit(int code, Datum arg)
 {
 	if (worker_database[0] == '\0')
-		workqueue_put_off(DatumGetObjectId(arg), LAUNCHER_FAILED_MS);
+		workqueue_put_off(DatumGetObjectId(arg), WORKER_FAILED_MS);
 }
 
-/* Overrides what the database or the role sets for its sessions. */
-static void
-worker_settings(void)
+void
+worker_settings(const char *name)
 {
 	char lock_timeout[16];
 	const char *const settings[][2] = {{"lock_timeout", lock_timeout},
@@ -508,7 +286,7 @@ worker_settings(void)
 									   {"default_transaction_isolation", "read committed"},
 									   {"default_transaction_read_only", "off"},
 									   {"search_path", ""},
-									   {"application_name", "pg_sheet worker"}};
+									   {"application_name", name}};
 
 	snprintf(lock_timeout, sizeof(lock_timeout), "%d", Max(Min(DeadlockTimeout / 2 - 1, WORKER_LOCK_MS), 1));
 	for (int i = 0; i < lengthof(settings); i++)
@@ -523,7 +301,7 @@ sheet_worker_main(Datum arg)
 	BackgroundWorkerUnblockSignals();
 	before_shmem_exit(worker_exit, arg);
 	BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(arg), InvalidOid, BGWORKER_BYPASS_ALLOWCONN);
-	worker_settings();
+	worker_settings("pg_sheet worker");
 	worker_context = AllocSetContextCreate(TopMemoryContext, "pg_sheet worker", ALLOCSET_DEFAULT_SIZES);
 	worker_begin();
 	strlcpy(worker_database, get_database_name(MyDatabaseId), sizeof(worker_database));

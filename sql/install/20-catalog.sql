@@ -121,7 +121,6 @@ CREATE TABLE sheet.file (
 	CONSTRAINT file_name_key UNIQUE (sheet_id, name)
 );
 CREATE INDEX file_unfinished_idx ON sheet.file (uid, created_at) WHERE size IS NULL;
-CREATE INDEX file_expired_idx ON sheet.file (sheet_id, created_at) WHERE size IS NULL;
 CREATE UNIQUE INDEX file_link_key_idx ON sheet.file (link_key);
 -- For the account's album, which is read in pages.
 CREATE INDEX file_album_idx ON sheet.file (uid, upload_id) WHERE size IS NOT NULL;

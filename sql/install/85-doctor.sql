@@ -49,8 +49,8 @@ BEGIN
 	ELSIF NOT pg_is_in_recovery() AND NOT EXISTS (SELECT FROM pg_stat_activity a WHERE a.backend_type = 'pg_sheet launcher') THEN
 		RETURN QUERY VALUES ('error', 'the background worker does not run', format('max_worker_processes is %s.', current_setting('max_worker_processes')),
 			'Raise max_worker_processes, and restart the server; see its log.');
-	ELSIF current_setting('max_worker_processes')::integer < 4 THEN
-		RETURN QUERY VALUES ('warning', 'few worker processes', format('max_worker_processes is %s. The extension uses up to 4, others take from the same number.',
+	ELSIF current_setting('max_worker_processes')::integer < 6 THEN
+		RETURN QUERY VALUES ('warning', 'few worker processes', format('max_worker_processes is %s. The extension uses up to 6, others take from the same number.',
 			current_setting('max_worker_processes')), 'Raise max_worker_processes, and restart the server.');
 	END IF;
 	RETURN QUERY SELECT 'warning', 'the extension is not of the version of its files', format('%s, and %s is installed on the server', e.extversion, a.default_version),
@@ -119,7 +119,7 @@ BEGIN
 		FROM pg_class c WHERE c.oid = ANY (members) AND c.relkind = 'r' AND c.relname NOT IN ('log_batch', 'id_range', 'file_use')
 			AND NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary) ORDER BY 3;
 	RETURN QUERY SELECT 'warning', 'a trigger, rule or policy is on a table of the extension', pg_describe_object(o.class, o.oid, 0), 'Edits do not fire it: they are not written by SQL.'
-		FROM (SELECT 'pg_trigger'::regclass, t.oid FROM pg_trigger t WHERE t.tgrelid = ANY (members) AND NOT t.tgisinternal
+		FROM (SELECT 'pg_trigger'::regclass, t.oid FROM pg_trigger t WHERE t.tgrelid = ANY (members) AND NOT t.tgisinternal AND t.tgname <> 'timer_changed'
 			UNION ALL SELECT 'pg_policy'::regclass, p.oid FROM pg_policy p WHERE p.polrelid = ANY (members)
 			UNION ALL SELECT 'pg_rewrite'::regclass, w.oid FROM pg_rewrite w WHERE w.ev_class = ANY (members) AND w.rulename <> '_RETURN') o (class, oid) ORDER BY 3;
 	RETURN QUERY SELECT 'error', 'a constraint has not been checked', format('%I on %s', c.conname, c.conrelid::regclass), format('Use ALTER TABLE %s VALIDATE CONSTRAINT %I.', c.conrelid::regclass, c.conname)
@@ -132,6 +132,11 @@ BEGIN
 				SELECT (max(t.sheet_id) - coalesce(max(r.start), 1)) / coalesce(max(r.stride), 1)
 				FROM (SELECT max(t.sheet_id) AS sheet_id FROM sheet.sheet t) t LEFT JOIN sheet.id_range r ON true)
 				FROM sheet.sheet_number_seq q) s (name, given, used) WHERE s.used > s.given;
+
+	-- ---- the timer ----
+	RETURN QUERY SELECT 'warning', 'what has expired is not removed', format('kind "%s", id %s, since %s', t.kind, t.id, date_trunc('second', t.at)),
+			'Nobody can use it. See the log of the server, and whether max_worker_processes has room for the timer.'
+		FROM (SELECT * FROM sheet.timer ORDER BY at LIMIT 1) t WHERE preloaded AND NOT pg_is_in_recovery() AND t.at < clock_timestamp() - interval '10 minutes';
 
 	-- ---- the clock ----
 	-- The newest rows of the log are at its end, or in space that was freed.

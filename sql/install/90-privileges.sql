@@ -8,13 +8,13 @@ CREATE OR REPLACE FUNCTION sheet.granted(OUT grantee text, OUT privilege text, O
 	SELECT g.grantee, g.privilege, g.kind, n.name FROM (VALUES
 		('public', 'USAGE', 'SCHEMA', 'sheet'),
 		('public', 'USAGE', 'TYPE', 'applied logged_edit'),
-		('public', 'SELECT', 'TABLE', 'cache_stats cells list locks log version_stats'),
+		('public', 'SELECT', 'TABLE', 'cache_stats cells list locks log timer_stats version_stats'),
 		-- these check what the caller may do
 		('public', 'EXECUTE', 'ROUTINE', 'access account_files account_sheets am_check as_table at cache_stats_read check_role column_names
 			commit create create_view current_uid delete_columns delete_rows diff diff_properties export_csv file_delete fsck fsck_all
 			get history import_csv import_csv_into info insert_columns insert_rows label_version link_account lock locked locks_read
 			log_edits member_role members newest_version open_link properties purge range read_cells read_csv recover rename
-			require_lock role_of rollback saved_versions sees_all set set_property set_range share share_link trash trim
+			require_lock role_of rollback saved_versions sees_all set set_property set_range share share_link timer_stats_read trash trim
 			unlock unshare version_stats_read versions'),
 		-- A sheet may be open by its id alone, so only roles that monitor the whole server see ids.
 		('pg_monitor', 'SELECT', 'TABLE', 'cache_entries fsck_progress gateways'),

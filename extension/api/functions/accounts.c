@@ -29,7 +29,7 @@ PG_FUNCTION_INFO_V1(sheet_link_account);
 #define ACCOUNT_EMAIL_MAX	254
 #define ACCOUNT_NAME_MAX	100
 #define ACCOUNT_SEEN_EDITS	1000 /* of the log's end */
-#define ACCOUNT_REVOKED_MAX 1000 /* tokens that may not have expired */
+#define ACCOUNT_REVOKED_MAX 1000 /* tokens that were not removed yet */
 
 static CatalogQuery account_insert = {
 	"INSERT INTO sheet.account (name, email, password_hash, skeleton) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING "
@@ -65,11 +65,14 @@ static CatalogQuery token_insert = {"INSERT INTO sheet.revoked_token "
 									"SELECT uid, $2, pg_catalog.to_timestamp($3::float8) FROM sheet.account "
 									"WHERE uid = $1 ON CONFLICT DO NOTHING",
 									{INT8OID, INT8OID, INT8OID}};
-/* By a clock of a gateway, which may be behind this one, they may not have expired. */
-static CatalogQuery token_delete_expired = {
-	"DELETE FROM sheet.revoked_token WHERE uid = $1 AND expires_at < pg_catalog.now() - interval '1 day'", {INT8OID}};
 static CatalogQuery token_delete_all = {"DELETE FROM sheet.revoked_token WHERE uid = $1", {INT8OID}};
 static CatalogQuery token_count = {"SELECT pg_catalog.count(*) FROM sheet.revoked_token WHERE uid = $1", {INT8OID}};
+/* The first one to expire has the timer remove those that have expired (sheet.expire_revoked_tokens). */
+static CatalogQuery token_timer = {
+	"INSERT INTO sheet.timer (kind, id, at) SELECT 'revoked tokens', $1, pg_catalog.min(expires_at) + interval '1 day' "
+	"FROM sheet.revoked_token WHERE uid = $1 HAVING pg_catalog.count(*) > 0 ON CONFLICT (kind, id) DO UPDATE "
+	"SET at = LEAST(timer.at, excluded.at), failures = 0",
+	{INT8OID}};
 static CatalogQuery token_find = {"SELECT token_id FROM sheet.revoked_token WHERE uid = $1 AND token_id = $2",
 								  {INT8OID, INT8OID}};
 
@@ -285,11 +288,11 @@ sheet_account_revoke_token(PG_FUNCTION_ARGS)
 	int64 count = 0, generation;
 
 	permission_require_gateway();
-	catalog_execute(&token_delete_expired, fcinfo->args);
 	catalog_execute(&token_insert, fcinfo->args);
 	if (catalog_find_int64(&token_count, fcinfo->args, false, &count) && count > ACCOUNT_REVOKED_MAX &&
 		catalog_find_int64(&account_update_generation, fcinfo->args, false, &generation))
 		catalog_execute(&token_delete_all, fcinfo->args);
+	catalog_execute(&token_timer, fcinfo->args);
 	follow_register_account(PG_GETARG_INT64(0));
 	PG_RETURN_VOID();
 }

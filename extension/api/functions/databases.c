@@ -8,6 +8,8 @@
  * made sure that nobody is connected, and its lock keeps everybody out. An error after that leaves a database that can
  * only be dropped again, and only memory is lost.
  *
+ * A database that is created may be a copy of one whose timer has entries. So its timer is read.
+ *
  * A standby drops databases in recovery, without this hook, and has nothing to remove: in recovery there are no writers
  * and reads use private memory, so nothing is kept under the number of a database before the promotion.
  */
@@ -21,9 +23,11 @@
 #include "catalog/pg_database.h"
 #include "journal/follow/follow.h"
 #include "support/workqueue.h"
+#include "timer/timer.h"
 
 static object_access_hook_type databases_next_hook = NULL;
 static Oid databases_dropped = InvalidOid; /* by this transaction, which can drop one at most */
+static Oid databases_created = InvalidOid; /* the same */
 
 /* The queue comes last, since removing sheets from the cache may add to it. */
 static void
@@ -31,16 +35,22 @@ databases_xact_callback(XactEvent event, void *arg)
 {
 	Oid database = databases_dropped;
 
+	if (event == XACT_EVENT_COMMIT && OidIsValid(databases_created))
+		timer_look(databases_created);
+	if (event != XACT_EVENT_PRE_COMMIT)
+		databases_created = InvalidOid;
 	databases_dropped = InvalidOid;
 	if (event != XACT_EVENT_PRE_COMMIT || !OidIsValid(database))
 		return;
 	if (cache_enabled())
 		cache_forget_database(database);
 	am_last_forget_database(database);
+	timer_discard(database);
 	workqueue_discard(database);
 }
 
-/* At OAT_DROP the database may still turn out to be in use, so it is only remembered. */
+/* At OAT_DROP the database may still turn out to be in use, so it is only remembered. It is locked, and the launcher
+ * ends the workers in it. */
 static void
 databases_object_access(ObjectAccessType access, Oid catalog, Oid object, int sub_object, void *arg)
 {
@@ -49,8 +59,13 @@ databases_object_access(ObjectAccessType access, Oid catalog, Oid object, int su
 	if (catalog != DatabaseRelationId)
 		return;
 	if (access == OAT_DROP)
+	{
 		databases_dropped = object;
-	else if (access == OAT_POST_CREATE || access == OAT_POST_ALTER)
+		workqueue_wake();
+	}
+	if (access == OAT_POST_CREATE)
+		databases_created = object;
+	if (access == OAT_POST_CREATE || access == OAT_POST_ALTER)
 		follow_publish_database(object);
 }
 

@@ -2,8 +2,8 @@
  * files.c - files attached to sheets, which gateways store in parts, and their quota (pg_sheet.file_quota).
  *
  * An upload that was announced with its size counts from its beginning, so that concurrent uploads cannot exceed the
- * quota together. An unfinished upload does not count when it is a day old, since it may be removed then. Finished
- * files are counted by rows in sheet.file_use, which are inserted without a lock. The check of the quota locks the
+ * quota together. An unfinished upload that is a day old does not count, is refused what it sends, and is removed by the
+ * timer (sheet.expire_uploads). Finished files are counted by rows in sheet.file_use, which are inserted without a lock. The check of the quota locks the
  * account, and replaces its rows by their sum.
  */
 #include "postgres.h"
@@ -13,6 +13,8 @@
 #include "miscadmin.h"
 #include "api/functions/functions.h"
 #include "permission/permission.h"
+#include "timer/timer.h"
+#include "access/xact.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 
@@ -34,10 +36,6 @@ PG_FUNCTION_INFO_V1(sheet_file_list);
 
 /* A purged sheet gets no more files. */
 static CatalogQuery files_lock_sheet = {"SELECT 1 FROM sheet.sheet WHERE sheet_id = $1 FOR KEY SHARE", {INT8OID}};
-static CatalogQuery files_expire = {
-	"WITH gone AS (DELETE FROM sheet.file WHERE sheet_id = $1 AND size IS NULL AND created_at < now() - interval '1 "
-	"day' RETURNING upload_id) SELECT array_agg(upload_id) FROM gone",
-	{INT8OID}};
 static CatalogQuery files_insert = {
 	"INSERT INTO sheet.file (sheet_id, name, content_type, uid, announced) VALUES ($1, $2, $3, $4, $5) "
 	"ON CONFLICT (sheet_id, name) DO NOTHING RETURNING upload_id",
@@ -45,7 +43,8 @@ static CatalogQuery files_insert = {
 static CatalogQuery files_taken = {"SELECT 1 FROM sheet.file WHERE sheet_id = $1 AND name = $2", {INT8OID, TEXTOID}};
 static CatalogQuery files_row = {"SELECT $1::text, $2::int8", {TEXTOID, INT8OID}};
 static CatalogQuery files_open = {
-	"SELECT uid, announced FROM sheet.file WHERE upload_id = $1 AND size IS NULL FOR UPDATE", {INT8OID}};
+	"SELECT uid, announced FROM sheet.file WHERE upload_id = $1 AND size IS NULL AND created_at > now() - interval '1 day' "
+	"FOR UPDATE", {INT8OID}};
 static CatalogQuery files_put = {"INSERT INTO sheet.file_part (upload_id, part, data) VALUES ($1, $2, $3)",
 								 {INT8OID, INT4OID, BYTEAOID}};
 /* Whole: parts are numbered from 0 without a gap, and all but the last are full. */
@@ -254,7 +253,7 @@ sheet_file_begin(PG_FUNCTION_ARGS)
 	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
 	int64 as_uid = catalog_arg_int64(fcinfo, 4, 0);
 	char *wanted = catalog_arg_string(fcinfo, 1, "file name");
-	int64 size = catalog_arg_int64(fcinfo, 3, 0), uid;
+	int64 size = catalog_arg_int64(fcinfo, 3, 0), uid, upload_id;
 	NullableDatum args[5] = {fcinfo->args[0], CATALOG_TEXT(wanted), fcinfo->args[2], CATALOG_NULL, fcinfo->args[3]};
 	NullableDatum row[2];
 	CatalogScope scope;
@@ -270,14 +269,15 @@ sheet_file_begin(PG_FUNCTION_ARGS)
 	catalog_begin(&scope);
 	if (catalog_run(&files_lock_sheet, args, false) == 0)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("sheet " INT64_FORMAT " does not exist", sheet_id)));
-	files_delete(&files_expire, args);
 	files_require_quota(uid, 0, size);
 	while (catalog_run(&files_insert, args, false) == 0)
 	{
 		name = files_free_name(sheet_id, wanted);
 		args[1] = CATALOG_TEXT(name);
 	}
-	row[1] = CATALOG_INT64(catalog_int64(1, 0));
+	upload_id = catalog_int64(1, 0);
+	row[1] = CATALOG_INT64(upload_id);
+	timer_set(TIMER_UPLOAD, upload_id, GetCurrentTransactionStartTimestamp() + USECS_PER_DAY);
 	name = MemoryContextStrdup(scope.caller, name);
 	catalog_end(&scope);
 	row[0] = CATALOG_TEXT(name);
@@ -334,6 +334,7 @@ sheet_file_end(PG_FUNCTION_ARGS)
 	catalog_run(&files_end, args, false);
 	key = catalog_string(&scope, 1);
 	catalog_run(&files_count, args, false);
+	timer_remove(TIMER_UPLOAD, PG_GETARG_INT64(0));
 	catalog_end(&scope);
 	PG_RETURN_TEXT_P(cstring_to_text(key));
 }
@@ -347,6 +348,7 @@ sheet_file_abort(PG_FUNCTION_ARGS)
 	permission_require_gateway();
 	catalog_begin(&scope);
 	files_delete(&files_abort, fcinfo->args);
+	timer_remove(TIMER_UPLOAD, PG_GETARG_INT64(0));
 	catalog_end(&scope);
 	PG_RETURN_VOID();
 }
