@@ -2,7 +2,7 @@
  * workqueue.c - sheets that need a version or a check, and counters of what was done for them.
  *
  * The queue is an unordered array in shared memory. It is short, and searched only when a segment has become long or a
- * sheet is opened that must be checked. Adding an item wakes the launcher (worker/worker.c), and nobody waits.
+ * sheet is opened that must be checked. Adding an item wakes the launcher (worker/launcher.c), and nobody waits.
  *
  * An item stays until its work is done. A worker that fails makes it due later; one that dies leaves it as it is. The
  * whole queue may be lost with shared memory, and items may be refused when it is full: then the launcher has every

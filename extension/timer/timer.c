@@ -48,8 +48,8 @@ typedef struct TimerShared
 static TimerShared *timer_shared = NULL;
 
 /* As stored in sheet.timer.kind. */
-static const char *const timer_kind_names[TIMER_KINDS] = {[TIMER_UPLOAD] = "upload",
-														  [TIMER_REVOKED_TOKENS] = "revoked tokens"};
+static const char *const timer_kind_names[TIMER_KINDS] = {
+	[TIMER_UPLOAD] = "upload", [TIMER_REVOKED_TOKENS] = "revoked tokens"};
 
 const char *
 timer_kind_name(TimerKind kind)
@@ -151,8 +151,7 @@ timer_tell(void)
 		launcher |= wake == TIMER_WAKE_LAUNCHER;
 		worker |= wake == TIMER_WAKE_WORKER;
 	}
-	if (timer_rest.at != DT_NOEND &&
-		(db = timer_board_find(&timer_shared->board, MyDatabaseId)) != NULL)
+	if (timer_rest.at != DT_NOEND && (db = timer_board_find(&timer_shared->board, MyDatabaseId)) != NULL)
 	{
 		timer_board_lower_horizon(&timer_shared->board, MyDatabaseId, timer_rest.at);
 		worker |= db->worker != NULL;
@@ -169,9 +168,9 @@ static void
 timer_xact_callback(XactEvent event, void *arg)
 {
 	if (event == XACT_EVENT_PRE_PREPARE && timer_notes != NULL)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("cannot PREPARE a transaction that has set a timer"),
-						errhint("Use COMMIT instead of PREPARE TRANSACTION.")));
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("cannot PREPARE a transaction that has set a timer"),
+				 errhint("Use COMMIT instead of PREPARE TRANSACTION.")));
 	if (event == XACT_EVENT_COMMIT && timer_notes != NULL)
 		timer_tell();
 	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT)

@@ -1,6 +1,6 @@
 /*
- * timer.h - what expires: entries of the table sheet.timer, which the timer's worker (worker/timers.c) serves when their
- * time has come. See docs/design/timer.md.
+ * timer.h - what expires: entries of the table sheet.timer, which the timer's worker (worker/timers.c) serves when
+ * their time has come. See docs/design/timer.md.
  *
  * The timer cleans up. Whoever uses an object compares its end with the clock: an entry may be served late.
  */

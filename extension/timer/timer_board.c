@@ -21,11 +21,8 @@ timer_board_get(TimerBoard *board, Oid database)
 	if (found != NULL || board->databases == TIMER_DATABASES)
 		return found;
 	found = &board->database[board->databases++];
-	*found = (TimerDatabase){.database = database,
-							 .horizon = DT_NOEND,
-							 .told = DT_NOEND,
-							 .until = DT_NOBEGIN,
-							 .not_before = DT_NOBEGIN};
+	*found = (TimerDatabase){
+		.database = database, .horizon = DT_NOEND, .told = DT_NOEND, .until = DT_NOBEGIN, .not_before = DT_NOBEGIN};
 	return found;
 }
 

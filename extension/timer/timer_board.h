@@ -95,7 +95,8 @@ extern bool timer_board_sleep(TimerBoard *board, Oid database, TimestampTz horiz
 extern TimestampTz timer_board_scan_begin(TimerBoard *board, Oid database);
 /* The worker knows no entry from there on: after a scan, or when it has forgotten what it knew. */
 extern void timer_board_lower_horizon(TimerBoard *board, Oid database, TimestampTz horizon);
-/* The worker ends. `earliest` is the first end of the entries that it knows and has not served; DT_NOEND: there are none.
+/* The worker ends. `earliest` is the first end of the entries that it knows and has not served; DT_NOEND: there are
+ * none.
  */
 extern void timer_board_leave(TimerBoard *board, Oid database, TimestampTz earliest);
 

@@ -103,7 +103,8 @@ timer_retry_delay(uint32 failures)
 	return Min(TIMER_RETRY_US << Min(failures, 20), TIMER_RETRY_MAX_US);
 }
 
-/* When a scan may begin that is due at the horizon. A last scan that is yet to come was before the clock stepped back. */
+/* When a scan may begin that is due at the horizon. A last scan that is yet to come was before the clock stepped back.
+ */
 static TimestampTz
 timer_window_scan_time(const TimerWindow *window, TimestampTz horizon, TimestampTz now)
 {
@@ -139,9 +140,7 @@ timer_window_scanned(TimerWindow *window, TimestampTz now, bool *all)
 long
 timer_sleep_ms(TimestampTz until, TimestampTz now)
 {
-	if (until <= now)
-		return 1;
 	if (until >= now + (int64) TIMER_SLEEP_MAX_MS * 1000)
 		return TIMER_SLEEP_MAX_MS;
-	return (until - now + 999) / 1000;
+	return until <= now ? TIMER_SLEEP_MIN_MS : Max((until - now + 999) / 1000, TIMER_SLEEP_MIN_MS);
 }

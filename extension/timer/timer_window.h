@@ -7,10 +7,11 @@
 
 #include "timer/timer_board.h"
 
-#define TIMER_SLEEP_MAX_MS	5000   /* so that a step of the clock is noticed */
+#define TIMER_SLEEP_MIN_MS	20	 /* so that entries that end one after the other are served together */
+#define TIMER_SLEEP_MAX_MS	5000 /* so that a step of the clock is noticed */
 #define TIMER_RETRY_US		INT64CONST(1000000)
 #define TIMER_RETRY_MAX_US	INT64CONST(3600000000)
-#define TIMER_SCAN_PAUSE_US 500000 /* between two scans, if the first did not get to the end of the window */
+#define TIMER_SCAN_PAUSE_US 500000	/* between two scans, if the first did not get to the end of the window */
 #define TIMER_TURN_US		1000000 /* of a worker while others wait for one */
 
 typedef struct TimerDue
@@ -48,10 +49,10 @@ typedef enum TimerStep
 /* `crowded`: others wait for a worker. For TIMER_STEP_SLEEP, *until is the end of the sleep. */
 extern TimerStep timer_window_step(const TimerWindow *window, TimestampTz horizon, bool crowded, TimestampTz now,
 								   TimestampTz *until);
-/* A scan begins. Returns how many entries it may add. Forgets all entries and returns true in *all if it has to read the
- * whole table, since the window is full. */
+/* A scan begins. Returns how many entries it may add. Forgets all entries and returns true in *all if it has to read
+ * the whole table, since the window is full. */
 extern int timer_window_scanned(TimerWindow *window, TimestampTz now, bool *all);
-/* How many ms to sleep until then: 1 to TIMER_SLEEP_MAX_MS. */
+/* How many ms to sleep until then: TIMER_SLEEP_MIN_MS to TIMER_SLEEP_MAX_MS. */
 extern long timer_sleep_ms(TimestampTz until, TimestampTz now);
 
 #endif

@@ -322,4 +322,3 @@ sheet_launcher_main(Datum arg)
 	/* After exit code 1 the postmaster starts the launcher again, unless it is shutting down. */
 	proc_exit(1);
 }
-

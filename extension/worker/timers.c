@@ -7,9 +7,10 @@
  *
  * Entries that are due are served in batches of one kind. A batch is a transaction:
  *
- *   1. lock those of its entries that are in the table and due there. Rows that are locked are skipped, and tried again.
- *   2. run the statement of the kind, which removes those objects that are over by its own comparison, and returns those
- *      that are left, each with its end. An end that has come is that of an object in use. Null: there is more to
+ *   1. lock those of its entries that are in the table and due there. Rows that are locked are skipped, and tried
+ * again.
+ *   2. run the statement of the kind, which removes those objects that are over by its own comparison, and returns
+ * those that are left, each with its end. An end that has come is that of an object in use. Null: there is more to
  *      remove, at once.
  *   3. delete the entries of the objects that are not left, and give the others their next time.
  *
@@ -49,7 +50,7 @@
 
 #define TIMERS_CAPACITY	 262144 /* entries that are known */
 #define TIMERS_BATCH	 500
-#define TIMERS_LOGGED	 20 /* failures in a minute; more are at DEBUG1 */
+#define TIMERS_LOGGED	 20	 /* failures in a minute; more are at DEBUG1 */
 #define TIMERS_LEAVE_MS	 100 /* until a worker that has made room is started again */
 #define TIMERS_MINUTE_US INT64CONST(60000000)
 
@@ -117,8 +118,8 @@ timers_read_table(TimestampTz from, TimestampTz end, int64 limit)
 	return horizon;
 }
 
-/* The horizon is raised before the snapshot is taken, so an entry is in the snapshot or told. An error ends the process,
- * and the next one reads the whole table. */
+/* The horizon is raised before the snapshot is taken, so an entry is in the snapshot or told. An error ends the
+ * process, and the next one reads the whole table. */
 static void
 timers_scan(void)
 {
@@ -169,8 +170,8 @@ timers_ats(TimersSet *set)
 {
 	int lower = 1;
 
-	return CATALOG_DATUM(PointerGetDatum(construct_md_array(set->ats, set->nulls, 1, &set->count, &lower,
-															TIMESTAMPTZOID, 8, true, TYPALIGN_DOUBLE)));
+	return CATALOG_DATUM(PointerGetDatum(
+		construct_md_array(set->ats, set->nulls, 1, &set->count, &lower, TIMESTAMPTZOID, 8, true, TYPALIGN_DOUBLE)));
 }
 
 /* An entry whose row is locked, or could not be changed, is tried again by this worker. */
@@ -287,13 +288,15 @@ timers_log_failure(TimerKind kind, int64 id, const ErrorData *error)
 		minute = now;
 		logged = 0;
 	}
-	ereport(logged++ < TIMERS_LOGGED ? LOG : DEBUG1,
-			(errcode(error->sqlerrcode),
-			 errmsg("pg_sheet: the timer could not remove what has expired in database \"%s\" (kind \"%s\", id " INT64_FORMAT
-					"): %s",
-					timers_database, timer_kind_name(kind), id, error->message),
-			 error->detail == NULL ? 0 : errdetail_internal("%s", error->detail),
-			 errhint("It is retried with increasing delays, up to an hour.")));
+	ereport(
+		logged++ < TIMERS_LOGGED ? LOG : DEBUG1,
+		(errcode(error->sqlerrcode),
+		 errmsg(
+			 "pg_sheet: the timer could not remove what has expired in database \"%s\" (kind \"%s\", id " INT64_FORMAT
+			 "): %s",
+			 timers_database, timer_kind_name(kind), id, error->message),
+		 error->detail == NULL ? 0 : errdetail_internal("%s", error->detail),
+		 errhint("It is retried with increasing delays, up to an hour.")));
 }
 
 /* Gives an entry that has failed a later time in the table or, if that fails too, in this process. */
@@ -480,8 +483,10 @@ timers_exit(int code, Datum arg)
 static void
 timers_settings(void)
 {
-	const char *const settings[][2] = {{"synchronous_commit", "off"}, {"enable_seqscan", "off"},
-									   {"enable_bitmapscan", "off"},  {"enable_sort", "off"},
+	const char *const settings[][2] = {{"synchronous_commit", "off"},
+									   {"enable_seqscan", "off"},
+									   {"enable_bitmapscan", "off"},
+									   {"enable_sort", "off"},
 									   {"jit", "off"}};
 
 	for (int i = 0; i < lengthof(settings); i++)

@@ -231,7 +231,7 @@ test('a server without room for background workers says so once, and what to do'
 	editor.modify(0, 0, 'no version');
 	await editor.nextModify(0, 0, 'no version');
 	await editor.close();
-	const said = () => fs.readFileSync(cluster.postgres.log, 'utf8').match(/LOG: .*automatic versions wait, because no background worker can be started/g) ?? [];
+	const said = () => fs.readFileSync(cluster.postgres.log, 'utf8').match(/LOG: .*automatic versions and the timer wait, because no background worker can be started/g) ?? [];
 	await waitUntil(() => said().length > 0, 'the line in the log');
 	assert.match(fs.readFileSync(cluster.postgres.log, 'utf8'), /HINT: {2}Increase max_worker_processes/);
 	assert.equal(said().length, 1);

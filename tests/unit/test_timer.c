@@ -223,6 +223,8 @@ worker_iterate(int database)
 			launcher.woken = true;
 			return false;
 		case TIMER_STEP_SLEEP:
+			if (random_below(2) != 0)
+				tell_due(); /* since the list was taken */
 			if (!timer_board_sleep(&board, oid, horizon, until))
 				return true;
 			sleep_until(&worker->process, until);
@@ -387,7 +389,8 @@ test_plain(void)
 {
 	begin(3000);
 	run_seconds(2);
-	TAP_OK(!workers[0].process.runs && launcher.until == NONE, "nothing runs, and nothing wakes, while there is nothing");
+	TAP_OK(!workers[0].process.runs && launcher.until == NONE,
+		   "nothing runs, and nothing wakes, while there is nothing");
 	scans = 0;
 	for (int id = 0; id < 3000; id++)
 		set(0, id, wall() + SECOND + random_below(59 * SECOND));

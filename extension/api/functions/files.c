@@ -2,9 +2,9 @@
  * files.c - files attached to sheets, which gateways store in parts, and their quota (pg_sheet.file_quota).
  *
  * An upload that was announced with its size counts from its beginning, so that concurrent uploads cannot exceed the
- * quota together. An unfinished upload that is a day old does not count, is refused what it sends, and is removed by the
- * timer (sheet.expire_uploads). Finished files are counted by rows in sheet.file_use, which are inserted without a lock. The check of the quota locks the
- * account, and replaces its rows by their sum.
+ * quota together. An unfinished upload that is a day old does not count, is refused what it sends, and is removed by
+ * the timer (sheet.expire_uploads). Finished files are counted by rows in sheet.file_use, which are inserted without a
+ * lock. The check of the quota locks the account, and replaces its rows by their sum.
  */
 #include "postgres.h"
 
@@ -42,9 +42,10 @@ static CatalogQuery files_insert = {
 	{INT8OID, TEXTOID, TEXTOID, INT8OID, INT8OID}};
 static CatalogQuery files_taken = {"SELECT 1 FROM sheet.file WHERE sheet_id = $1 AND name = $2", {INT8OID, TEXTOID}};
 static CatalogQuery files_row = {"SELECT $1::text, $2::int8", {TEXTOID, INT8OID}};
-static CatalogQuery files_open = {
-	"SELECT uid, announced FROM sheet.file WHERE upload_id = $1 AND size IS NULL AND created_at > now() - interval '1 day' "
-	"FOR UPDATE", {INT8OID}};
+static CatalogQuery files_open = {"SELECT uid, announced FROM sheet.file WHERE upload_id = $1 AND size IS NULL AND "
+								  "created_at > now() - interval '1 day' "
+								  "FOR UPDATE",
+								  {INT8OID}};
 static CatalogQuery files_put = {"INSERT INTO sheet.file_part (upload_id, part, data) VALUES ($1, $2, $3)",
 								 {INT8OID, INT4OID, BYTEAOID}};
 /* Whole: parts are numbered from 0 without a gap, and all but the last are full. */

@@ -96,6 +96,11 @@ ALTER TABLE sheet.segment SET ACCESS METHOD sheetlog;
 ALTER TABLE sheet.file_use SET LOGGED;
 SELECT setval('sheet.account_uid_seq', 1), setval('sheet.sheet_number_seq', 0);
 SELECT * FROM findings;
+-- the timer: an entry is due for long, which the timer does not see before the commit
+BEGIN;
+INSERT INTO sheet.timer VALUES ('upload', 4711, now() - interval '1 hour');
+SELECT severity, what, detail ~ '^kind "upload", id 4711, since ' AS detail, advice FROM findings;
+ROLLBACK;
 -- the clock: something is newer than the present
 UPDATE sheet.sheet SET created_at = now() + interval '2 hours';
 SELECT severity, what, advice FROM findings;
