@@ -48,11 +48,12 @@
 #include "utils/timestamp.h"
 #include "worker/worker.h"
 
-#define TIMERS_CAPACITY	 262144 /* entries that are known */
-#define TIMERS_BATCH	 500
-#define TIMERS_LOGGED	 20	 /* failures in a minute; more are at DEBUG1 */
-#define TIMERS_LEAVE_MS	 100 /* until a worker that has made room is started again */
-#define TIMERS_MINUTE_US INT64CONST(60000000)
+#define TIMERS_CAPACITY	   262144 /* entries that are known */
+#define TIMERS_BATCH	   500
+#define TIMERS_LOCK_ERRORS 11  /* more than the halvings of a batch */
+#define TIMERS_LOGGED	   20  /* failures in a minute; more are at DEBUG1 */
+#define TIMERS_LEAVE_MS	   100 /* until a worker that has made room is started again */
+#define TIMERS_MINUTE_US   INT64CONST(60000000)
 
 static TimerWindow *timers_window;
 static MemoryContext timers_context; /* of one iteration */
@@ -65,6 +66,24 @@ static bool timers_connected = false;
 static CatalogQuery timers_statements[TIMER_KINDS] = {
 	[TIMER_UPLOAD] = {"SELECT id, at FROM sheet.expire_uploads($1)", {INT8ARRAYOID}},
 	[TIMER_REVOKED_TOKENS] = {"SELECT id, at FROM sheet.expire_revoked_tokens($1)", {INT8ARRAYOID}}};
+
+/* Returns false when the extension has been dropped, or has no timer yet: its script has not been updated. */
+static bool
+timers_have_table(void)
+{
+	Oid namespace;
+	bool found;
+
+	if (!worker_has_extension())
+		return false;
+	worker_begin();
+	namespace = get_namespace_oid("sheet", true);
+	found = OidIsValid(namespace) && OidIsValid(get_relname_relid("timer", namespace));
+	worker_commit();
+	if (!found)
+		timer_discard(MyDatabaseId);
+	return found;
+}
 
 /* ---- a scan ---- */
 
@@ -176,19 +195,22 @@ timers_ats(TimersSet *set)
 
 /* An entry whose row is locked, or could not be changed, is tried again by this worker. */
 static void
-timers_try_later(const TimerDue *dues, int count, int64 id)
+timers_try_later(const TimerDue *due)
 {
-	for (int i = 0; i < count; i++)
-	{
-		TimerDue due = dues[i];
+	TimerDue later = *due;
 
-		if (due.entry.id != id)
-			continue;
-		due.due = GetCurrentTimestamp() + timer_retry_delay(due.tries++);
-		if (!timer_window_add(timers_window, &due))
-			timer_lower_horizon(due.entry.at);
-		return;
-	}
+	later.due = GetCurrentTimestamp() + timer_retry_delay(later.tries++);
+	if (!timer_window_add(timers_window, &later))
+		timer_lower_horizon(due->entry.at);
+}
+
+static bool
+timers_contain(const TimersSet *set, int64 id)
+{
+	for (int i = 0; i < set->count; i++)
+		if (DatumGetInt64(set->ids[i]) == id)
+			return true;
+	return false;
 }
 
 /* Locks the entries. *first is the first end of those that have not failed before. */
@@ -267,8 +289,9 @@ timers_run(TimerKind kind, const TimerDue *dues, int count)
 	}
 	catalog_end(&scope);
 	worker_commit();
-	for (int i = 0; i < locked->count; i++)
-		timers_try_later(dues, count, DatumGetInt64(locked->ids[i]));
+	for (int i = 0; i < count && locked->count > 0; i++)
+		if (timers_contain(locked, dues[i].entry.id))
+			timers_try_later(&dues[i]);
 	timer_count(TIMER_SERVED, mine->count - left->count);
 	if (mine->count > 0 && first != DT_NOEND)
 		timer_count(TIMER_LATE, GetCurrentTimestamp() - Max(first, PgStartTime));
@@ -299,6 +322,12 @@ timers_log_failure(TimerKind kind, int64 id, const ErrorData *error)
 		 errhint("It is retried with increasing delays, up to an hour.")));
 }
 
+static bool
+timers_is_lock_error(const ErrorData *error)
+{
+	return error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE || error->sqlerrcode == ERRCODE_T_R_DEADLOCK_DETECTED;
+}
+
 /* Gives an entry that has failed a later time in the table or, if that fails too, in this process. */
 static void
 timers_fail(const TimerDue *due, const ErrorData *error)
@@ -306,7 +335,7 @@ timers_fail(const TimerDue *due, const ErrorData *error)
 	static TimersSet failed;
 	CatalogScope scope;
 
-	if (error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE && error->sqlerrcode != ERRCODE_T_R_DEADLOCK_DETECTED)
+	if (!timers_is_lock_error(error))
 	{
 		timer_count(TIMER_FAILURES, 1);
 		timers_log_failure(due->entry.kind, due->entry.id, error);
@@ -331,14 +360,15 @@ timers_fail(const TimerDue *due, const ErrorData *error)
 	PG_CATCH();
 	{
 		(void) worker_abort(timers_context);
-		timers_try_later(due, 1, due->entry.id);
+		timers_try_later(due);
 	}
 	PG_END_TRY();
 }
 
-/* Serves entries of one kind. If an entry fails, the others are served without it. */
+/* Serves entries of one kind. If an entry fails, the others are served without it. *lock_errors: so far, of which each
+ * takes the time of a wait. If there are many, a table is locked. */
 static void
-timers_serve_kind(TimerKind kind, const TimerDue *dues, int count)
+timers_serve_kind(TimerKind kind, const TimerDue *dues, int count, int *lock_errors)
 {
 	ErrorData *volatile error = NULL;
 
@@ -353,14 +383,20 @@ timers_serve_kind(TimerKind kind, const TimerDue *dues, int count)
 	PG_END_TRY();
 	MemoryContextSwitchTo(timers_context);
 	CHECK_FOR_INTERRUPTS();
-	if (error == NULL)
+	if (error == NULL || !timers_have_table())
 		return;
-	if (count == 1)
+	MemoryContextSwitchTo(timers_context);
+	if (timers_is_lock_error(error) && ++*lock_errors > TIMERS_LOCK_ERRORS)
+	{
+		for (int i = 0; i < count; i++)
+			timers_try_later(&dues[i]);
+	}
+	else if (count == 1)
 		timers_fail(dues, error);
 	else
 	{
-		timers_serve_kind(kind, dues, count / 2);
-		timers_serve_kind(kind, dues + count / 2, count - count / 2);
+		timers_serve_kind(kind, dues, count / 2, lock_errors);
+		timers_serve_kind(kind, dues + count / 2, count - count / 2, lock_errors);
 	}
 }
 
@@ -373,13 +409,13 @@ timers_serve(void)
 
 	for (TimerKind kind = 0; kind < TIMER_KINDS; kind++)
 	{
-		int of_kind = 0;
+		int of_kind = 0, lock_errors = 0;
 
 		for (int i = 0; i < count; i++)
 			if (dues[i].entry.kind == kind)
 				some[of_kind++] = dues[i];
 		if (of_kind > 0)
-			timers_serve_kind(kind, some, of_kind);
+			timers_serve_kind(kind, some, of_kind, &lock_errors);
 	}
 }
 
@@ -405,24 +441,6 @@ timers_receive(TimestampTz *horizon, bool *crowded)
 		break;
 	}
 	return count >= 0;
-}
-
-/* Returns false when the extension has been dropped, or has no timer yet: its script has not been updated. */
-static bool
-timers_have_table(void)
-{
-	Oid namespace;
-	bool found;
-
-	if (!worker_has_extension())
-		return false;
-	worker_begin();
-	namespace = get_namespace_oid("sheet", true);
-	found = OidIsValid(namespace) && OidIsValid(get_relname_relid("timer", namespace));
-	worker_commit();
-	if (!found)
-		timer_discard(MyDatabaseId);
-	return found;
 }
 
 static void

@@ -132,6 +132,13 @@ wait_until_removed($_, "$_: what was in use is removed when it is not any more")
 sql(q{UPDATE sheet.file SET name = 'healed ' || name WHERE name LIKE 'bad %'; UPDATE sheet.timer SET at = now()});
 wait_until_removed('healed %', 'what could not be removed is, once it can be');
 
+$holder->ask('BEGIN');
+$holder->ask('LOCK TABLE sheet.file');
+sql("INSERT INTO sheet.timer SELECT 'upload', -n, now() FROM generate_series(1, 1000) n");
+$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'pg_sheet timer' AND wait_event_type = 'Lock'}) or die 'no worker waits';
+$holder->ask('ROLLBACK');
+ok($node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM sheet.timer'), 'a table that is locked for a while keeps nothing from being served then');
+
 # ---- parts of uploads, and the functions that begin and end them ----
 sql(q{SELECT sheet.create('files')});
 my $upload = sql(q{SELECT upload_id FROM sheet.file_begin(1, 'large', NULL, NULL)});

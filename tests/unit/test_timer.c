@@ -438,6 +438,27 @@ test_steps(void)
 	TAP_OK(left() == 0, "all are served at last (%d left)", left());
 }
 
+/* A worker is told while it makes up its mind to sleep. */
+static void
+test_sparse(void)
+{
+	begin(1000);
+	set(0, 0, wall() + 3600 * SECOND);
+	for (int id = 1; id < 400; id++)
+	{
+		set(0, 999, wall() + 50 * SECOND);
+		set(0, id, wall() + 300000);
+		tick();
+		if (random_below(2) != 0)
+			set(0, 400 + id, wall() + 300000);
+		for (int i = random_below(100); i >= 0; i--)
+			tick();
+	}
+	run_seconds(1);
+	TAP_OK(left() == 2 && early == 0 && latest <= 20 * TICK, "no entry is missed (%d left, %d ms late)", left(),
+		   (int) (latest / 1000));
+}
+
 static void
 test_floods(void)
 {
@@ -504,7 +525,8 @@ main(void)
 {
 	test_plain();
 	test_steps();
+	test_sparse();
 	test_floods();
-	test_random(steps_to_run(60, 600));
+	test_random(steps_to_run(40, 600));
 	return tap_done();
 }
