@@ -12,9 +12,9 @@ CREATE OR REPLACE FUNCTION sheet.granted(OUT grantee text, OUT privilege text, O
 		-- these check what the caller may do
 		('public', 'EXECUTE', 'ROUTINE', 'access account_files account_sheets am_check as_table at cache_stats_read check_role column_names
 			commit create create_view current_uid delete_columns delete_rows diff diff_properties export_csv file_delete fsck fsck_all
-			get history import_csv import_csv_into info insert_columns insert_rows label_version link_account lock locked locks_read
+			get history import_csv import_csv_into info insert_columns insert_rows label_version link_account list_column list_items lock locked locks_read
 			log_edits member_role members newest_version open_link properties purge range read_cells read_csv recover rename
-			require_lock role_of rollback saved_versions sees_all set set_property set_range share share_link timer_stats_read trash trim
+			require_lock role_of rollback saved_versions sees_all set set_property set_range share share_link split tag_counts timer_stats_read trash trim
 			unlock unshare version_stats_read versions'),
 		-- A sheet may be open by its id alone, so only roles that monitor the whole server see ids.
 		('pg_monitor', 'SELECT', 'TABLE', 'cache_entries fsck_progress gateways'),
