@@ -1,8 +1,8 @@
 /*
  * module.c - loading: settings, shared memory, callbacks.
  *
- * The cache, the ring of events and the background workers need shared_preload_libraries = 'pg_sheet'. Without it all
- * functions except sheet.follow() work, reads are uncached, and no version is made automatically.
+ * The cache, pastes, the ring of events and the background workers need shared_preload_libraries = 'pg_sheet'. Without
+ * it all functions except sheet.follow() work, reads are uncached, and no version is made automatically.
  */
 #include "postgres.h"
 
@@ -16,6 +16,7 @@
 #include "journal/follow/follow.h"
 #include "am/page/am_last.h"
 #include "miscadmin.h"
+#include "paste/paste.h"
 #include "permission/permission.h"
 #include "support/serverlife.h"
 #include "am/handler/sheetlog.h"
@@ -46,6 +47,7 @@ module_shmem_request(void)
 	RequestAddinShmemSpace(server_life_shmem_size());
 	RequestAddinShmemSpace(locks_shmem_size());
 	RequestAddinShmemSpace(timer_shmem_size());
+	RequestAddinShmemSpace(paste_shmem_size());
 	RequestAddinShmemSpace(add_size(cache_shmem_size(), add_size(follow_shmem_size(), workqueue_shmem_size())));
 }
 
@@ -62,6 +64,7 @@ module_shmem_startup(void)
 	server_life_shmem_startup();
 	locks_shmem_startup();
 	timer_shmem_startup();
+	paste_shmem_startup();
 	LWLockRelease(AddinShmemInitLock);
 }
 
@@ -73,6 +76,7 @@ module_define_settings(void)
 	DefineCustomIntVariable("pg_sheet.max_cached_sheets", "Maximum number of sheets in the cache.",
 							"A sheet that is being edited needs an entry until its transaction ends.",
 							&cache_max_sheets, 8192, 16, 4194304, PGC_POSTMASTER, 0, NULL, NULL, NULL);
+	paste_define_settings();
 	workqueue_define_settings();
 }
 

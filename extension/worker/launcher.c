@@ -6,7 +6,7 @@
  * timer (timer.c), by PostgreSQL when a worker starts or ends, by SIGHUP. For each database with a due item it starts a
  * worker (worker.c), WORKER_MAX at most, and for each with a due entry of the timer a worker of the timer (timers.c),
  * TIMER_WORKER_MAX at most. A worker serves its database until nothing more is due there, and ends. So no process stays
- * connected to an idle database.
+ * connected to an idle database. The launcher itself removes pastes that have ended (paste.c).
  *
  *   Searches: at the launcher's start (after a crash or a promotion), when the queue was full, and when a setting has
  *   changed, every database is searched for long segments. A search is an item of the queue. At the launcher's start
@@ -26,6 +26,7 @@
 #include "catalog/pg_database.h"
 #include "compat.h"
 #include "miscadmin.h"
+#include "paste/paste.h"
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
@@ -246,13 +247,14 @@ launcher_sleep_ms(TimestampTz next, long most)
 	return next == DT_NOEND ? most : Min(most, Max(TimestampDifferenceMilliseconds(GetCurrentTimestamp(), next), 1));
 }
 
-/* Starts every worker that can be started. Returns how many ms to sleep, or -1: until the latch is set. */
+/* Removes some pastes that have ended, and starts every worker that can be started. Returns how many ms to sleep, or
+ * -1: until the latch is set. */
 static long
 launcher_iterate(void)
 {
 	int workers = 0, timers = 0;
 	TimestampTz next_work = DT_NOEND, next_timer = DT_NOEND;
-	long sleep;
+	long sleep, sweep = paste_sweep();
 
 	if (workqueue_take_request())
 	{
@@ -279,6 +281,8 @@ launcher_iterate(void)
 		sleep = launcher_sleep_ms(next_timer, Min(sleep, LAUNCHER_CLOCK_MS));
 	if (workers > 0 || timers > 0)
 		sleep = Min(sleep, workers > 0 ? LAUNCHER_WATCH_MS : LAUNCHER_WATCH_TIMER_MS);
+	if (sweep >= 0)
+		sleep = Min(sleep, sweep);
 	return sleep == LONG_MAX ? -1 : sleep;
 }
 
