@@ -76,18 +76,26 @@ attempts_find(Attempts *attempts, const char *name, int per_minute, uint64_t now
 int
 attempts_take(Attempts *attempts, const char *name, int per_minute, uint64_t now_ms)
 {
+	return attempts_take_many(attempts, name, 1, per_minute, now_ms);
+}
+
+int
+attempts_take_many(Attempts *attempts, const char *name, int count, int per_minute, uint64_t now_ms)
+{
 	AttemptsBucket *bucket;
+	uint64_t tokens;
 
 	if (per_minute == 0)
 		return 0;
 	bucket = attempts_find(attempts, name, per_minute, now_ms);
-	if (bucket->tokens < ATTEMPTS_WHOLE)
+	tokens = (uint64_t) (count < per_minute ? count : per_minute) * ATTEMPTS_WHOLE;
+	if (bucket->tokens < tokens)
 	{
-		uint64_t wait_ms = (ATTEMPTS_WHOLE - bucket->tokens + (uint64_t) per_minute - 1) / (uint64_t) per_minute;
+		uint64_t wait_ms = (tokens - bucket->tokens + (uint64_t) per_minute - 1) / (uint64_t) per_minute;
 
 		return (int) ((wait_ms + 999) / 1000);
 	}
-	bucket->tokens -= ATTEMPTS_WHOLE;
+	bucket->tokens -= tokens;
 	return 0;
 }
 

@@ -34,6 +34,8 @@ extern uint64_t attempts_key(const char *name);
  * is available.
  */
 extern int attempts_take(Attempts *attempts, const char *name, int per_minute, uint64_t now_ms);
+/* The same for something that counts as several, from 1 to per_minute; more count as per_minute. */
+extern int attempts_take_many(Attempts *attempts, const char *name, int count, int per_minute, uint64_t now_ms);
 /* How many of its attempts a minute the name has taken and not got back yet, 0 to per_minute. */
 extern int attempts_taken(Attempts *attempts, const char *name, int per_minute, uint64_t now_ms);
 /* Returns an attempt that must not count. */

@@ -46,6 +46,8 @@ typedef struct Config
 	char *admin_token_file;
 	bool log_requests;
 	char *default_link_role;
+	char *anonymous_pastes;
+	int pastes_per_address;
 	char *log_level;
 	char *log_format;
 	int max_connections;

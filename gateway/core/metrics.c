@@ -101,13 +101,15 @@ metrics_print_refusals(Buf *buf)
 		{"attempts_address", &metrics.refused_attempts_address},
 		{"attempts_account", &metrics.refused_attempts_account},
 		{"password_queue", &metrics.refused_password_queue},
+		{"pastes", &metrics.refused_pastes},
 		{"connections", &metrics.connections_refused},
 		{"displaced", &metrics.connections_displaced},
 	};
 
-	metrics_print_head(buf, "refused_total", "counter",
-					   "Refused edits (locked, out of range, malformed, role), passwords (too many attempts of an "
-					   "address or on an account, queue full) and connections (refused, or ended to make room).");
+	metrics_print_head(
+		buf, "refused_total", "counter",
+		"Refused edits (locked, out of range, malformed, role), passwords (too many attempts of an "
+		"address or on an account, queue full), pastes, and connections (refused, or ended to make room).");
 	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
 		buf_printf(buf, "pg_sheet_refused_total{reason=\"%s\"} %llu\n", refusals[i].reason,
 				   (unsigned long long) *refusals[i].value);

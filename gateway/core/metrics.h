@@ -42,6 +42,7 @@ typedef struct Metrics
 	uint64_t refused_attempts_address;
 	uint64_t refused_attempts_account;
 	uint64_t refused_password_queue;
+	uint64_t refused_pastes;
 	uint64_t sessions_opened;
 	uint64_t sessions_slow; /* closed because they lagged */
 	CloseCount closed[METRICS_CODES];

@@ -96,6 +96,13 @@ const Setting settings[] = {
 	 "none viewer commenter editor",
 	 "Role of every signed-in account on a new sheet whose id it knows, until the owner creates a link. Ids can be "
 	 "guessed: none keeps new sheets private. Clients that share sheets by id need editor."},
+	{"Sharing", "anonymous-pastes", SETTING_CHOICE, RELOADED(anonymous_pastes), "loopback", 0, 0, "",
+	 "none loopback everybody",
+	 "Who may make pastes without a token: nobody, clients on this machine, or everybody. Behind a proxy on this "
+	 "machine that does not name its clients, loopback is everybody."},
+	{"Sharing", "pastes-per-address", SETTING_INT, RELOADED(pastes_per_address), "60", 0, 100000, "a minute", "",
+	 "Pastes per account, or without a token per client address, with a burst of the same number; more get 429. A "
+	 "paste counts once for each 4 kB. Loopback is not limited. 0: no limit."},
 	{"Logging", "log-level", SETTING_CHOICE, RELOADED(log_level), "info", 0, 0, "", "error warn info debug",
 	 "Least severe level that is logged."},
 	{"Logging", "log-format", SETTING_CHOICE, RELOADED(log_format), "text", 0, 0, "", "text json",

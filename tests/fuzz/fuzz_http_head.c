@@ -195,9 +195,10 @@ check_with_other(const Head *head, const char *bytes, size_t len)
 	free(told.url);
 }
 
-/* Percent-decoding by sscanf; NULL for a bad escape or a control character. To be freed. */
+/* Percent-decoding by sscanf; NULL for a bad escape or a character below `least`, or, if that is a blank, DEL. To be
+ * freed. */
 static char *
-decode(const char *from, size_t len, bool plus)
+decode_from(const char *from, size_t len, bool plus, unsigned char least)
 {
 	char *text = fuzz_text(from, len), *to = text;
 	bool good = true;
@@ -215,7 +216,7 @@ decode(const char *from, size_t len, bool plus)
 		}
 		else if (plus && *at == '+')
 			value = ' ';
-		good = good && value >= 0x20 && value != 0x7F;
+		good = good && value >= least && (least < ' ' || value != 0x7F);
 		*to++ = (char) value;
 	}
 	*to = '\0';
@@ -223,6 +224,12 @@ decode(const char *from, size_t len, bool plus)
 		return text;
 	free(text);
 	return NULL;
+}
+
+static char *
+decode(const char *from, size_t len, bool plus)
+{
+	return decode_from(from, len, plus, ' ');
 }
 
 static void
@@ -242,6 +249,27 @@ check_argument(const char *query, const char *name)
 	FUZZ_CHECK(!found || strcmp(value, right) == 0);
 	free(right);
 	free(all);
+}
+
+/* The bytes as a form: what is decoded of the first argument is as long and as sscanf has it. */
+static void
+check_form(const uint8_t *data, size_t size)
+{
+	char *form = fuzz_text((const char *) data, size), *value = malloc(size + 1), *right = NULL;
+	size_t len = strcspn(form, "&");
+	HeadArg found;
+
+	FUZZ_CHECK(head_form_arg(form, "a", value, strlen(form) + 1) != HEAD_FOUND || strlen(value) <= strlen(form) - 2);
+	if (len >= 2 && form[0] == 'a' && form[1] == '=')
+	{
+		right = decode_from(form + 2, len - 2, true, 1);
+		found = head_form_arg(form, "a", value, strlen(form) + 1);
+		FUZZ_CHECK(found == (right != NULL ? HEAD_FOUND : HEAD_MALFORMED));
+		FUZZ_CHECK(right == NULL || strcmp(value, right) == 0);
+	}
+	free(right);
+	free(value);
+	free(form);
 }
 
 static void
@@ -282,6 +310,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	HeadError error = {0, NULL};
 	Head head;
 
+	check_form(data, size);
 	FUZZ_CHECK(end == find_end_in_steps(exact, size) && end <= (long) size);
 	if (end > 0)
 	{

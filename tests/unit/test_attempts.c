@@ -44,6 +44,12 @@ test_bucket(void)
 	TAP_OK(attempts_taken(attempts, "fred", 10, 0) == 0 && burst("fred", 10, 0) == 10 &&
 			   attempts_taken(attempts, "fred", 10, 5999) == 10 && attempts_taken(attempts, "fred", 10, 6000) == 9,
 		   "it is known how many a name has taken");
+	TAP_OK(attempts_take_many(attempts, "gina", 7, 10, 0) == 0 &&
+			   attempts_take_many(attempts, "gina", 7, 10, 0) == 24 && attempts_take(attempts, "gina", 10, 0) == 0 &&
+			   attempts_take_many(attempts, "gina", 3, 10, 0) > 0,
+		   "what counts as several waits for all of them, and takes none before");
+	TAP_OK(attempts_take_many(attempts, "hans", 100, 10, 0) == 0 && attempts_take(attempts, "hans", 10, 0) == 6,
+		   "what counts as more than a minute's attempts takes all of them");
 	TAP_OK(attempts_take(attempts, "dora", 100, 0) == 0 && burst("dora", 1, 0) == 1,
 		   "a limit that was lowered holds at once");
 }

@@ -75,6 +75,15 @@ test_good(void)
 			   !head_query_arg("a=12345678", "a", value, 8) && value[8] == 'x' &&
 			   head_query_arg("a=1234567", "a", value, 8),
 		   "nothing is written behind the room, however many escapes there seem to be");
+	TAP_OK(head_form_arg("x=1&a=b%0d%0A%26+%7f\n&y", "a", value, sizeof(value)) == HEAD_FOUND &&
+			   strcmp(value, "b\r\n& \x7F\n") == 0,
+		   "an argument of a form may have lines");
+	TAP_OK(head_form_arg("a=%00", "a", value, sizeof(value)) == HEAD_MALFORMED &&
+			   head_form_arg("a=%4", "a", value, sizeof(value)) == HEAD_MALFORMED &&
+			   head_form_arg("a=12345678", "a", value, 8) == HEAD_MALFORMED &&
+			   head_form_arg("a=1234567", "a", value, 8) == HEAD_FOUND &&
+			   head_form_arg("b=1&a", "a", value, 8) == HEAD_ABSENT && head_form_arg("", "a", value, 8) == HEAD_ABSENT,
+		   "malformed, too long, absent");
 	TAP_OK(head.content_length == -1 && !head.close && !head.upgrade && !head.chunked, "nothing that it does not say");
 	TAP_OK(parse("POST /x HTTP/1.0\r\nContent-Length: 007\r\n\r\n", &head) == 0 && head.content_length == 7 &&
 			   head.close,

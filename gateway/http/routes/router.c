@@ -9,6 +9,7 @@
 #include "core/redirect.h"
 #include "http/routes/routes.h"
 #include "http/server/origin.h"
+#include "http/share/pastes.h"
 #include "support/json.h"
 
 #include <stdio.h>
@@ -28,11 +29,13 @@ typedef enum Caller
 
 enum RouteFlags
 {
-	AT_OWNER = 1,	/* redirected to the gateway that serves the sheet: see core/redirect.c */
-	BY_STATUS = 2,	/* refusals have a status of HTTP's, not a msg */
-	STREAM = 4,		/* the body is a file, or a form with one, and is read as it arrives, not a JSON object */
-	SHEET_PATH = 8, /* the first * of the path is the id of a sheet */
-	EVERYWHERE = 16 /* also at admin-address */
+	AT_OWNER = 1,	 /* redirected to the gateway that serves the sheet: see core/redirect.c */
+	BY_STATUS = 2,	 /* refusals have a status of HTTP's, not a msg */
+	STREAM = 4,		 /* the body is a file, or a form with one, and is read as it arrives, not a JSON object */
+	SHEET_PATH = 8,	 /* the first * of the path is the id of a sheet */
+	EVERYWHERE = 16, /* also at admin-address */
+	PASTE = 32,		 /* the body is no larger than that of a paste */
+	FORM = 64		 /* the body may be a form, which the route reads */
 };
 
 typedef struct Route
@@ -84,6 +87,10 @@ static const Route routes[] = {
 	{"/v2/sheets/*/log", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_sheet_log},
 	{"/v2/sheets/*/versions", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_sheet_versions},
 	{"/v2/sheets/*/cells", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH | AT_OWNER, NULL, route_sheet_cells},
+	{"/paste", METHOD_POST, ANYBODY, BY_STATUS | PASTE | FORM, NULL, route_paste},
+	{"/record", METHOD_POST, ANYBODY, BY_STATUS | PASTE, NULL, route_new_record},
+	{"/record/*", METHOD_GET, ANYBODY, BY_STATUS, NULL, route_record},
+	{"/p/*", METHOD_GET, ANYBODY, BY_STATUS, NULL, route_paste_text},
 	{"/livez", METHOD_GET, ANYBODY, EVERYWHERE, NULL, route_live},
 	{"/readyz", METHOD_GET, ANYBODY, EVERYWHERE, NULL, route_ready},
 	{"/healthz", METHOD_GET, ANYBODY, EVERYWHERE, NULL, route_health},
@@ -246,6 +253,8 @@ router_takes_body(Method method)
 static int64_t
 router_body_limit(const Request *request)
 {
+	if (request->route->flags & PASTE)
+		return PASTE_BODY_BYTES;
 	return request->route->flags & STREAM ? gateway.config.max_upload_bytes + ROUTER_FORM_BYTES
 										  : gateway.config.max_body_bytes;
 }
@@ -256,9 +265,12 @@ router_refuse_size(Request *request)
 	bool stream = (request->route->flags & STREAM) != 0;
 	char reason[80];
 
-	snprintf(reason, sizeof(reason), "the body is larger than %s permits (%d bytes)",
-			 stream ? "max-upload-bytes" : "max-body-bytes",
-			 stream ? gateway.config.max_upload_bytes : gateway.config.max_body_bytes);
+	if (request->route->flags & PASTE)
+		snprintf(reason, sizeof(reason), "a paste has at most %d bytes", PASTE_MAX_BYTES);
+	else
+		snprintf(reason, sizeof(reason), "the body is larger than %s permits (%d bytes)",
+				 stream ? "max-upload-bytes" : "max-body-bytes",
+				 stream ? gateway.config.max_upload_bytes : gateway.config.max_body_bytes);
 	request_error(request, 413, reason);
 }
 
@@ -350,7 +362,7 @@ router_dispatch(Request *request)
 	const Route *route = request->route;
 
 	request_enter(request, REQUEST_RUNNING);
-	if (router_takes_body(route->method) && !(route->flags & STREAM) && !router_parse_body(request))
+	if (router_takes_body(route->method) && !(route->flags & (STREAM | FORM)) && !router_parse_body(request))
 		return;
 	if (route->check != NULL && !(route->flags & STREAM) && !route->check(request))
 		return;

@@ -63,12 +63,25 @@ head_find_end(const char *bytes, size_t len, size_t *seen)
 
 /* ---- the request line ---- */
 
+typedef enum DecodedPart
+{
+	DECODED_PATH,  /* without control characters */
+	DECODED_QUERY, /* the same, and "+" is a blank */
+	DECODED_FORM   /* any character but NUL, and "+" is a blank */
+} DecodedPart;
+
+static bool
+is_decoded(unsigned char c, DecodedPart part)
+{
+	return part == DECODED_FORM ? c != '\0' : c >= 0x20 && c != 0x7F;
+}
+
 /*
- * Decodes %XX and appends a NUL. `to` may be `from` or lie before it. False for a malformed escape, a control
- * character, or if the result needs more than `size` bytes.
+ * Decodes %XX and appends a NUL. `to` may be `from` or lie before it. False for a malformed escape, a character that
+ * the part may not have, or if the result needs more than `size` bytes.
  */
 static bool
-decode_percent(const char *from, size_t len, bool plus, char *to, size_t size)
+decode_percent(const char *from, size_t len, DecodedPart part, char *to, size_t size)
 {
 	const char *end = to + size;
 
@@ -85,9 +98,9 @@ decode_percent(const char *from, size_t len, bool plus, char *to, size_t size)
 			c = (char) byte;
 			i += 2;
 		}
-		else if (plus && c == '+')
+		else if (part != DECODED_PATH && c == '+')
 			c = ' ';
-		if ((unsigned char) c < 0x20 || c == 0x7F || end - to <= 1)
+		if (!is_decoded((unsigned char) c, part) || end - to <= 1)
 			return false;
 		*to++ = c;
 	}
@@ -130,7 +143,7 @@ parse_target(Head *head, char *target, char *room, HeadError *error)
 		return head_fail(error, 400, "the address must begin with a slash");
 	path_len = strcspn(target, "?");
 	head->query = target[path_len] == '?' ? target + path_len + 1 : "";
-	if (!decode_percent(target, path_len, false, room, path_len + 1))
+	if (!decode_percent(target, path_len, DECODED_PATH, room, path_len + 1))
 		return head_fail(error, 400, "the path holds a malformed escape or a control character");
 	head->path = room;
 	return true;
@@ -367,7 +380,18 @@ head_query_arg(const char *query, const char *name, char *to, size_t size)
 	size_t len;
 	const char *value = query_find(query, name, true, &len);
 
-	return value != NULL && decode_percent(value, len, true, to, size);
+	return value != NULL && decode_percent(value, len, DECODED_QUERY, to, size);
+}
+
+HeadArg
+head_form_arg(const char *form, const char *name, char *to, size_t size)
+{
+	size_t len;
+	const char *value = query_find(form, name, true, &len);
+
+	if (value == NULL)
+		return HEAD_ABSENT;
+	return decode_percent(value, len, DECODED_FORM, to, size) ? HEAD_FOUND : HEAD_MALFORMED;
 }
 
 bool

@@ -58,6 +58,17 @@ extern bool head_has_word(const Head *head, const char *name, const char *word);
 extern bool head_list_has(const char *list, const char *word);
 /* An argument of the query, decoded ("+" is a blank); false if it is absent, malformed or longer than size - 1. */
 extern bool head_query_arg(const char *query, const char *name, char *to, size_t size);
+/*
+ * An argument of a form (application/x-www-form-urlencoded, terminated by a NUL), decoded. Unlike one of a query it may
+ * have any character but NUL. MALFORMED: also if it is longer than size - 1.
+ */
+typedef enum HeadArg
+{
+	HEAD_ABSENT,
+	HEAD_MALFORMED,
+	HEAD_FOUND
+} HeadArg;
+extern HeadArg head_form_arg(const char *form, const char *name, char *to, size_t size);
 /* Does the query have an argument of this name? */
 extern bool head_query_has(const char *query, const char *name);
 /* How much a client wants a coding, from 0 (not at all) to 1000 (RFC 9110 12.5.3). accepted: Accept-Encoding or NULL.

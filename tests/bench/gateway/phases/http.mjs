@@ -19,7 +19,7 @@ const files = (root) => `sendfile on; tcp_nopush on; keepalive_requests 10000000
 	open_file_cache max=16; server { listen 127.0.0.1:PORT; root ${root}; }`;
 
 /** Something that is asked for, in rounds. */
-class Load {
+export class Load {
 	constructor(bench, port, name, head, body = '') {
 		Object.assign(this, { bench, port, file: bench.file(name, []), rates: [] });
 		fs.writeFileSync(this.file, `${head}\r\nHost: 127.0.0.1\r\n\r\n${body}`);
@@ -71,25 +71,32 @@ function gatewayLoads(bench, sheet) {
 	};
 }
 
-/** nginx with files of the sizes of the gateway's answers: what is asked of it, and how it ends; null when there is none. */
-async function nginxLoads(bench, { window, page }) {
+/** nginx with files of these sizes, by their names: {port, stop}; null when there is none. */
+export async function serveFiles(bench, sizes) {
 	const root = fs.mkdtempSync(path.join(os.tmpdir(), 'pg_sheet-files-'));
 	const removeRoot = () => fs.rmSync(root, { recursive: true, force: true });
 	fs.chmodSync(root, 0o755);
-	fs.writeFileSync(path.join(root, 'window.json'), 'x'.repeat(window.bytes));
-	fs.writeFileSync(path.join(root, 'page.html'), 'x'.repeat(page.bytes));
+	for (const [name, size] of Object.entries(sizes)) fs.writeFileSync(path.join(root, name), 'x'.repeat(size));
 	try {
 		const { port, stop } = await startNginx({ http: files(root) });
-		return {
-			file: new Load(bench, port, 'file', 'GET /window.json HTTP/1.1'),
-			smallFile: new Load(bench, port, 'small-file', 'GET /page.html HTTP/1.1'),
-			stop: () => stop().then(removeRoot),
-		};
+		return { port, stop: () => stop().then(removeRoot) };
 	} catch (error) {
 		removeRoot();
 		bench.line(`no comparison with nginx: ${error.message}`, '-');
 		return null;
 	}
+}
+
+/** nginx with files of the sizes of the gateway's answers: what is asked of it, and how it ends; null when there is none. */
+async function nginxLoads(bench, { window, page }) {
+	const nginx = await serveFiles(bench, { 'window.json': window.bytes, 'page.html': page.bytes });
+	return (
+		nginx && {
+			file: new Load(bench, nginx.port, 'file', 'GET /window.json HTTP/1.1'),
+			smallFile: new Load(bench, nginx.port, 'small-file', 'GET /page.html HTTP/1.1'),
+			stop: nginx.stop,
+		}
+	);
 }
 
 function compare(bench, { window, page, sheet }, { file, smallFile }) {
