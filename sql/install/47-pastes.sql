@@ -13,7 +13,7 @@ CREATE FUNCTION sheet.paste_get(id text, viewed bigint DEFAULT 1, OUT content te
 	RETURNS SETOF record LANGUAGE c STRICT VOLATILE ROWS 1 PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_paste_get';
 COMMENT ON FUNCTION sheet.paste_get(text, bigint) IS
 	'The paste, for anybody who has its id; no row if there is none, it has ended, or it is blocked. '
-	'viewed: how many views to count; more than 1 only for gateways.';
+	'viewed: how many views to count. Only gateways count more than one at a time.';
 
 CREATE FUNCTION sheet.paste_viewed(id text, viewed bigint) RETURNS timestamptz
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_paste_viewed';
