@@ -83,6 +83,7 @@ export default defineConfig({
 		chunkSizeWarningLimit: 8000,
 		sourcemap: false,
 		modulePreload: { polyfill: false },
+		rollupOptions: { input: ['index.html', 'paste.html'] },
 	},
 	server: { host: '127.0.0.1', strictPort: true },
 	test: { testTimeout: 60000 }, // on a busy machine

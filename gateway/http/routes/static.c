@@ -181,10 +181,9 @@ static_add_policy(Request *request)
 	request_add_header(request, "Cross-Origin-Opener-Policy", "same-origin");
 }
 
-void
-route_static(Request *request)
+static void
+static_serve(Request *request, const char *name)
 {
-	const char *name = strcmp(request->head.path, "/") == 0 ? "/index.html" : request->head.path;
 	const StaticFile *file = NULL;
 	Range range;
 
@@ -212,4 +211,16 @@ route_static(Request *request)
 		request->text = file->data + range.from;
 		request_answer(request, range.partial ? 206 : 200, static_type(name), NULL);
 	}
+}
+
+void
+route_static(Request *request)
+{
+	static_serve(request, strcmp(request->head.path, "/") == 0 ? "/index.html" : request->head.path);
+}
+
+void
+route_paste_page(Request *request)
+{
+	static_serve(request, "/paste.html");
 }

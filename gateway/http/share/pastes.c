@@ -3,7 +3,7 @@
  *
  *   POST /paste      a form as pastebinit sends it; the answer is the address, as text
  *   POST /record     the same as JSON; GET /record/ID: all of a paste
- *   GET /p/ID        its content as plain text
+ *   GET /p/ID        its content as plain text; /p/ID.html is the page that shows it
  *
  * Pastes are in the database server's shared memory, so every gateway serves all of them, and none redirects:
  * pastebinit does not follow. An id that is unknown, has ended or is blocked has the same answer, and a malformed one
@@ -18,6 +18,7 @@
 #include "core/gateway.h"
 #include "core/metrics.h"
 #include "http/request/range.h"
+#include "http/routes/routes.h"
 #include "http/server/forwarded.h"
 #include "http/server/origin.h"
 #include "http/share/paste_cache.h"
@@ -433,9 +434,16 @@ paste_read(Request *request, PGresult *res)
 void
 route_paste_text(Request *request)
 {
-	const char *id = paste_find_id(request, "/p/");
+	size_t len = strlen(request->head.path);
+	const char *id;
 	PasteContent *content;
 
+	if (len >= 5 && strcmp(request->head.path + len - 5, ".html") == 0)
+	{
+		route_paste_page(request);
+		return;
+	}
+	id = paste_find_id(request, "/p/");
 	if (id == NULL)
 		return;
 	content = paste_cache_find(id, request->method == METHOD_GET);

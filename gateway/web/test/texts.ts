@@ -1,14 +1,17 @@
 // texts.ts - all texts of the page, by language.
 import en from '../src/i18n/en.json';
 import enEditor from '../src/i18n/en.editor.json';
+import enPastes from '../src/i18n/en.pastes.json';
 import zh from '../src/i18n/zh-CN.json';
 import zhEditor from '../src/i18n/zh-CN.editor.json';
+import zhPastes from '../src/i18n/zh-CN.pastes.json';
 
 /** Those of the pages that need no sheet. */
 export const first: Record<string, string> = en;
-export const english: Record<string, string> = { ...en, ...enEditor };
-export const chinese: Record<string, string> = { ...zh, ...zhEditor };
+export const english: Record<string, string> = { ...en, ...enEditor, ...enPastes };
+export const chinese: Record<string, string> = { ...zh, ...zhEditor, ...zhPastes };
 export const parts: [english: Record<string, string>, chinese: Record<string, string>][] = [
 	[en, zh],
 	[enEditor, zhEditor],
+	[enPastes, zhPastes],
 ];
