@@ -1,4 +1,4 @@
--- Pastes: limits, who may do what, what operators do. Eviction and ends are tested by tests/tap/079_pastes.pl.
+-- Pastes: limits, who may do what, what operators do. Eviction and ends are tested by tests/tap/080_pastes.pl.
 CREATE ROLE regress_paste_user;
 CREATE ROLE regress_paste_stranger;
 CREATE ROLE regress_paste_operator IN ROLE pg_monitor;
