@@ -61,10 +61,10 @@ COMMENT ON FUNCTION sheet.at(bigint, timestamptz) IS
 	'now(), and a time that is not before the start of the statement, means the present. 42704: that '
 	'state has been trimmed.';
 
-CREATE FUNCTION sheet.diff(sheet_id bigint, version_id_a bigint, version_id_b bigint DEFAULT NULL)
+CREATE FUNCTION sheet.diff(sheet_id bigint, version_id_a bigint, version_id_b bigint DEFAULT NULL, as_uid bigint DEFAULT NULL)
 	RETURNS TABLE ("row" integer, col integer, a1 text, old text, new text)
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_diff';
-COMMENT ON FUNCTION sheet.diff(bigint, bigint, bigint) IS
+COMMENT ON FUNCTION sheet.diff(bigint, bigint, bigint, bigint) IS
 	'The cells whose content differs between two versions; version_id_b null: between the version '
 	'and now.';
 

@@ -17,6 +17,7 @@ CREATE OR REPLACE FUNCTION sheet.granted(OUT grantee text, OUT privilege text, O
 			require_lock role_of rollback saved_versions sees_all set set_property set_range share share_link split tag_counts timer_stats_read trash trim
 			unlock unshare version_stats_read versions'),
 		('public', 'EXECUTE', 'ROUTINE', 'paste_create paste_get paste_stats_read'),
+		('public', 'EXECUTE', 'ROUTINE', 'create_token revoke_token tokens'),
 		-- A sheet may be open by its id alone, so only roles that monitor the whole server see ids.
 		('pg_monitor', 'SELECT', 'TABLE', 'cache_entries fsck_progress gateways moderation'),
 		('pg_monitor', 'EXECUTE', 'ROUTINE', 'cache_entries_read fsck_progress_read paste_block paste_delete pastes_read'),
@@ -24,7 +25,8 @@ CREATE OR REPLACE FUNCTION sheet.granted(OUT grantee text, OUT privilege text, O
 		('sheet_gateway', 'EXECUTE', 'ROUTINE', 'account_create account_find account_get account_rename
 			account_revoke_token account_revoke_tokens account_seen account_set_password account_token_revoked apply claim client_acknowledged coordinator_acquire
 			coordinator_holder doctor file_abort file_begin file_by_key file_end file_get file_info file_list file_put follow holders import_abort import_begin
-			import_end import_put paste_viewed read_properties read_version register_opening release report_gateway tail')
+			import_end import_put paste_viewed read_properties read_version register_opening release report_gateway tail'),
+		('sheet_gateway', 'EXECUTE', 'ROUTINE', 'token_find token_used write_cells')
 	) g (grantee, privilege, kind, names), regexp_split_to_table(g.names, '[[:space:]]+') n (name)
 $$;
 COMMENT ON FUNCTION sheet.granted() IS

@@ -214,7 +214,7 @@ references_put_difference(ReturnSetInfo *rsinfo, const Cell *old, const Cell *ne
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
-/* diff(sheet_id, version_id_a, version_id_b): cells whose content differs; both lists are in reading order */
+/* diff(sheet_id, version_id_a, version_id_b, as_uid): cells whose content differs; both lists are in reading order */
 Datum
 sheet_diff(PG_FUNCTION_ARGS)
 {
@@ -223,7 +223,7 @@ sheet_diff(PG_FUNCTION_ARGS)
 	CellList *a, *b;
 
 	catalog_require_arg(fcinfo, 1, "version");
-	permission_require(sheet_id, 0, ROLE_VIEWER, false);
+	permission_require(sheet_id, catalog_arg_int64(fcinfo, 3, 0), ROLE_VIEWER, false);
 	InitMaterializedSRF(fcinfo, 0);
 	a = cells_read_version(sheet_id, PG_GETARG_INT64(1), NULL);
 	b = PG_ARGISNULL(2) ? cells_read(sheet_id, NULL, false) : cells_read_version(sheet_id, PG_GETARG_INT64(2), NULL);
