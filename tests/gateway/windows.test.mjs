@@ -210,7 +210,7 @@ describe('what is refused', () => {
 	});
 
 	test('other addresses below a sheet: 404; other methods: 405', async () => {
-		for (const path of [`/v2/sheets/${fid}/cell`, `/v2/sheets/${fid}/cells/`, `/v2/sheets/${fid}`, '/v2/sheets/x/cells?range=A1', '/v2/sheets/0/cells?range=A1'])
+		for (const path of [`/v2/sheets/${fid}/cell`, `/v2/sheets/${fid}/cells/`, `/v2/sheets/${fid}/`, '/v2/sheets/x/cells?range=A1', '/v2/sheets/0/cells?range=A1'])
 			assert.equal((await request(gateway, 'GET', path)).status, 404, path);
 		const answer = await post(gateway, `/v2/sheets/${fid}/cells?range=A1`, {});
 		assert.equal(answer.status, 405);

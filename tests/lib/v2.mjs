@@ -29,6 +29,13 @@ execFileSync(path.join(web, 'node_modules', '.bin', 'esbuild'), [
 export const { SheetClient, RefusedError } = await import(path.join(built, 'client.mjs'));
 export const { encodeJson, encodeBinary, decodeJson, decodeBinary } = await import(path.join(built, 'codec.mjs'));
 
+/** A module of the page, by its path below gateway/web/src. */
+export async function pageModule(name) {
+	const outfile = path.join(built, name.replace(/ts$/, 'mjs'));
+	execFileSync(path.join(web, 'node_modules', '.bin', 'esbuild'), [path.join(web, 'src', name), '--bundle', '--format=esm', `--outfile=${outfile}`, '--log-level=error']);
+	return import(outfile);
+}
+
 /** The page's client, on a gateway. It keeps all cells of the first rows and columns when `load` is left as it is. */
 export function sheetClient(gateway, user, fid, options = {}) {
 	const { load = { row: 0, col: 0, toRow: 199, toCol: 99 }, ...rest } = options;

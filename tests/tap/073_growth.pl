@@ -26,7 +26,26 @@ my %steps = (
 my $set = q{'\x01000001010000000178'}; # one edit: an "x" in the first cell
 # A name may have a word behind it: the statement with other parameters.
 my %parameters = (
+	'access.c access_find_sql' => [q{sha256('token 7')}],
+	'access_tokens.c use_sql' => [ '$token', '|UPDATE sheet.access_token SET last_used = NULL WHERE token_id = $token' ],
 	'accounts.c opening_sql' => [ '$busy', '$guest', '|UPDATE sheet.member SET opened_at = opened_at - interval $$2 hours$$ WHERE sheet_id = $busy AND uid = $guest' ],
+	'api_cells.c write_cells_sql' => [ '$busy', $set, '$last - 5', 'false', 'true', '$guest' ],
+	'api_cells.c write_cells_sql append' => [ '$busy', $set, 'NULL', 'true', 'true', '$guest' ],
+	'api_sheets.c api_create_sql' => [ q{'new'}, '10', '10', 'NULL', '$rich' ],
+	'api_sheets.c api_describe_sql' => [ '$busy', '$guest' ],
+	'api_sheets.c api_files_sql' => ['$quiet'],
+	'api_sheets.c api_list_sql' => [ '$rich', '200', 'NULL' ],
+	'api_sheets.c api_purge_sql' => [ '$quiet', '$rich' ],
+	'api_sheets.c api_recover_sql' => [ '$busy', '$rich', '|SELECT sheet.trash($busy)' ],
+	'api_sheets.c api_share_sql' => [ '$busy', q{'account 3'}, q{'viewer'}, '$rich' ],
+	'api_sheets.c api_trash_sql' => [ '$busy', '$rich' ],
+	'api_sheets.c api_unshare_sql' => [ '$busy', q{'account 4'}, '$rich' ],
+	'api_tokens.c token_create_sql' => [ q{'new'}, q{'{read}'}, '90', '$guest' ],
+	'api_tokens.c token_list_sql' => ['$guest'],
+	'api_tokens.c token_revoke_sql' => [ '$token', '$rich' ],
+	'api_versions.c api_commit_sql' => [ '$busy', q{'label'}, '$rich', '|SELECT sheet.set($busy, 0, 0, clock_timestamp()::text)' ],
+	'api_versions.c api_diff_sql' => [ '$busy', '$version', '0', '$rich', '-1', '-1', '200' ],
+	'api_versions.c api_rollback_sql' => [ '$busy', '$version', '$rich' ],
 	'commit.c apply_sql' => [ '$busy', $set, '$last', 'NULL', '5', '7', 'NULL', 'true' ],
 	'commit.c apply_sql newcomer' => [ '$busy', $set, '$last', 'NULL', '5', '7', 'ARRAY[$guest, 987654321, 1, 1]', 'true' ],
 	'v1_stream.c name_sql' => ['$rich'],
@@ -167,12 +186,14 @@ sub fill
 	my ($node, $database, $size) = @_;
 	$node->safe_psql($database, <<SQL);
 INSERT INTO sheet.account (name) SELECT 'account ' || n FROM generate_series(1, $size->{accounts}) n;
+INSERT INTO sheet.access_token (uid, digest, label, scopes) SELECT a.uid, sha256(convert_to('token ' || n, 'UTF8')), 'token', '{read}' FROM generate_series(1, $size->{accounts}) n, sheet.account a WHERE a.name = 'account ' || 1 + n % 50 * 7;
 CREATE TABLE ids (name text PRIMARY KEY, value bigint NOT NULL);
 INSERT INTO ids SELECT v.name, a.uid FROM (VALUES ('rich', 1), ('guest', 2), ('stranger', 5), ('poor', 6)) v(name, n) JOIN sheet.account a ON a.name = 'account ' || n;
 CREATE FUNCTION id(text) RETURNS bigint LANGUAGE sql STABLE AS 'SELECT value FROM ids WHERE name = \$1';
 CREATE ROLE poor_$database;
 CREATE ROLE guest_$database;
 SELECT sheet.link_account('account 6', 'poor_$database'), sheet.link_account('account 2', 'guest_$database');
+INSERT INTO ids SELECT 'token', min(token_id) FROM sheet.access_token WHERE uid = id('rich');
 INSERT INTO ids SELECT 'busy', sheet.create('busy', 10, 10, as_uid => id('rich'));
 INSERT INTO ids SELECT 'quiet', sheet.create('quiet', 10, 10, as_uid => id('rich'));
 SELECT sheet.share(id('quiet'), 'account 6', 'editor');

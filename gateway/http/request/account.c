@@ -1,6 +1,7 @@
 /*
  * account.c - whose request it is: the token, and the account that it names.
  */
+#include "auth/access_token.h"
 #include "auth/jwt.h"
 #include "core/gateway.h"
 #include "http/request/request.h"
@@ -169,8 +170,8 @@ request_renew_cookie(Request *request)
 		account_set_files_cookie(request, token, request->claims.expires_at);
 }
 
-static void
-account_refuse_token(Request *request)
+void
+request_refuse_token(Request *request)
 {
 	request_deny(request, MSG_INVALID_TOKEN, 401, "a valid token is needed (Authorization: Bearer)");
 }
@@ -183,7 +184,7 @@ account_check_generation(Request *request)
 	if (account == NULL || account->generation != request->claims.generation ||
 		!accounts_has_token(account, jwt_token_id(&request->claims)))
 	{
-		account_refuse_token(request);
+		request_refuse_token(request);
 		return;
 	}
 	place_sign_in(conn_place(request->conn), request->claims.uid);
@@ -233,9 +234,12 @@ request_authenticate(Request *request, RequestNext next)
 	request->next = next;
 	if (item != NULL && !cJSON_IsString(item))
 		request_error(request, 400, "token is needed, as a string");
-	else if (!request_token(request, token, sizeof(token)) ||
-			 jwt_verify_cached(&gateway.keys, token, strlen(token), gateway_now(), &request->claims) != JWT_OK)
-		account_refuse_token(request);
+	else if (!request_token(request, token, sizeof(token)))
+		request_refuse_token(request);
+	else if (access_token_is(token, strlen(token)))
+		request_authenticate_program(request, token);
+	else if (jwt_verify_cached(&gateway.keys, token, strlen(token), gateway_now(), &request->claims) != JWT_OK)
+		request_refuse_token(request);
 	else if (accounts_is_fresh(account = accounts_find(request->claims.uid)) &&
 			 (account->generation != request->claims.generation ||
 			  accounts_has_token(account, jwt_token_id(&request->claims))))

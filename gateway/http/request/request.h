@@ -8,6 +8,7 @@
 #ifndef REQUEST_H
 #define REQUEST_H
 
+#include "auth/access_token.h"
 #include "auth/jwt.h"
 #include "core/database.h"
 #include "db/pgconn.h"
@@ -119,6 +120,8 @@ struct Request
 	uint64_t asked;			/* changes_now() when the account or the access was queried */
 	const char *form_token; /* of an upload; NULL: none */
 	const char *cookie;		/* a cookie that may have the token; NULL: none may */
+	Scope scope;			/* with which an access token permits the route */
+	bool by_program;		/* it has an access token */
 	bool by_status;			/* refusals are told by HTTP's codes instead of msg: routes of protocol v2 */
 	char int64s[REQUEST_INT64S][24];
 	int int64_count;
@@ -208,8 +211,10 @@ request_succeeded(const PGresult *res)
 #define COOKIE_FILES   "pg_sheet_files"	  /* for /getchunk */
 #define COOKIE_SESSION "pg_sheet_session" /* for /v2/session */
 #define COOKIE_DEVICE  "pg_sheet_device"  /* for /login: a known device */
-/* Verifies the token, then calls next. Answers msg 1, or 401 (by_status), if it is not valid. */
+/* Verifies the token, then calls next. Answers msg 1, or 401 (by_status), if it is not valid; 403 if it is an access
+ * token without the scope of the route. */
 extern void request_authenticate(Request *request, RequestNext next);
+extern void request_refuse_token(Request *request);
 /* The token: of the JSON body, the query, the Authorization header, or the cookie. */
 extern bool request_token(const Request *request, char *to, size_t size);
 /* The token of request->cookie. */
@@ -221,6 +226,10 @@ extern void request_remove_cookies(Request *request);
 extern void request_renew_cookie(Request *request);
 /* May the request use the cookie of the session? It must come of a page of this gateway, or of no page. */
 extern bool request_is_own(const Request *request);
+
+/* ---- access.c ---- */
+/* The part of request_authenticate() for access tokens. */
+extern void request_authenticate_program(Request *request, const char *token);
 
 /* ---- arguments ---- */
 /* An argument of the query, copied; false if it is absent or too long. */

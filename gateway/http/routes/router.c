@@ -7,6 +7,7 @@
 #include "core/gateway.h"
 #include "core/metrics.h"
 #include "core/redirect.h"
+#include "http/api/api.h"
 #include "http/routes/routes.h"
 #include "http/server/origin.h"
 #include "http/share/pastes.h"
@@ -15,8 +16,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ROUTER_VALUES_MAX 1000	/* in the body of a request; our routes need 5 */
-#define ROUTER_FORM_BYTES 65536 /* of a form besides its file */
+#define ROUTER_VALUES_MAX 1000	 /* in the body of a request; our routes need 5 */
+#define ROUTER_LARGE_MAX  131072 /* the same with LARGE_BODY: 16384 cells have 49152, in PATCH */
+#define ROUTER_FORM_BYTES 65536	 /* of a form besides its file */
 #define ROUTER_ALLOW_MAX  64
 
 typedef enum Caller
@@ -35,7 +37,9 @@ enum RouteFlags
 	SHEET_PATH = 8,	 /* the first * of the path is the id of a sheet */
 	EVERYWHERE = 16, /* also at admin-address */
 	PASTE = 32,		 /* the body is no larger than that of a paste */
-	FORM = 64		 /* the body may be a form, which the route reads */
+	FORM = 64,		 /* the body may be a form, which the route reads */
+	NO_BODY = 128,	 /* a request without a body has no members */
+	LARGE_BODY = 256 /* of many values: read only if the token, which it has not, is valid */
 };
 
 typedef struct Route
@@ -46,59 +50,87 @@ typedef struct Route
 	int flags;
 	bool (*check)(Request *request); /* of the arguments; false: answered. NULL: the route has none, or checks itself */
 	void (*begin)(Request *request);
+	Scope scope; /* with which an access token permits it; none: only the token of a sign-in does */
 } Route;
 
 /* The first path that matches is taken; it has a row for each of its methods. */
 static const Route routes[] = {
-	{"/login", METHOD_POST, ANYBODY, 0, NULL, route_login},
-	{"/register", METHOD_POST, ANYBODY, 0, NULL, route_register},
-	{"/getuser", METHOD_POST, ACCOUNT, 0, check_user, route_get_user},
-	{"/modifyuser", METHOD_POST, ACCOUNT, 0, check_username, route_modify_user},
-	{"/modifyuserauth", METHOD_POST, ACCOUNT, 0, check_password, route_modify_password},
-	{"/newsheet", METHOD_POST, ACCOUNT, 0, check_new_sheet, route_new_sheet},
-	{"/getsheet", METHOD_POST, ACCOUNT, AT_OWNER, check_fid, route_get_sheet},
-	{"/deletesheet", METHOD_POST, ACCOUNT, AT_OWNER, check_delete_sheet, route_delete_sheet},
-	{"/recoversheet", METHOD_POST, ACCOUNT, AT_OWNER, check_fid, route_recover_sheet},
-	{"/commitsheet", METHOD_POST, ACCOUNT, AT_OWNER, check_commit, route_commit},
-	{"/getsheetchkp", METHOD_POST, ACCOUNT, 0, check_fid_cid, route_get_version},
-	{"/getsheetlog", METHOD_POST, ACCOUNT, 0, check_fid_lid, route_get_log},
-	{"/rollbacksheet", METHOD_POST, ACCOUNT, AT_OWNER, check_fid_cid, route_rollback},
-	{"/sharesheet", METHOD_POST, ACCOUNT, 0, check_share, route_share_sheet},
-	{"/sharelink", METHOD_POST, ACCOUNT, 0, check_share_link, route_share_link},
-	{"/sheetws", METHOD_GET, ANYBODY, 0, NULL, route_sheet_ws},
-	{"/getchunk", METHOD_GET, ANYBODY, 0, NULL, route_get_file},
-	{"/i/*", METHOD_GET, ANYBODY, BY_STATUS, NULL, route_get_picture},
-	{"/v2/files", METHOD_GET, ACCOUNT, BY_STATUS, NULL, route_files},
-	{"/v2/files/*", METHOD_DELETE, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_delete_file},
-	{"/uploadchunk", METHOD_POST, ANYBODY, STREAM, upload_begin, upload_body_end},
-	{"/getallchunks", METHOD_POST, ACCOUNT, 0, check_fid, route_get_files},
-	{"/v2/account/password", METHOD_POST, ACCOUNT, BY_STATUS, check_password, route_modify_password},
-	{"/v2/account/revoke", METHOD_POST, ACCOUNT, BY_STATUS, NULL, route_revoke_tokens},
-	{"/v2/session", METHOD_POST, ACCOUNT, BY_STATUS, check_session_cookie, route_session},
-	{"/v2/session/end", METHOD_POST, ANYBODY, BY_STATUS, check_session, route_session_end},
-	{"/v2/ticket", METHOD_POST, ACCOUNT, BY_STATUS, check_fid, route_ticket},
-	{"/v2/sheets/import", METHOD_POST, ANYBODY, BY_STATUS | STREAM, import_begin, import_body_end},
-	{"/v2/sheets/*.csv", METHOD_GET, ANYBODY, BY_STATUS | SHEET_PATH, NULL, route_sheet_csv},
-	{"/v2/sheets/*/open", METHOD_POST, ACCOUNT, BY_STATUS | SHEET_PATH, check_open_link, route_open_link},
-	{"/v2/sheets/*/rename", METHOD_POST, ACCOUNT, BY_STATUS | SHEET_PATH, check_rename, route_rename_sheet},
-	{"/v2/sheets/*/label", METHOD_POST, ACCOUNT, BY_STATUS | SHEET_PATH, check_label, route_label_version},
-	{"/v2/sheets/*/access", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_sheet_access},
-	{"/v2/sheets/*/route", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_sheet_route},
-	{"/v2/sheets/*/log", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_sheet_log},
-	{"/v2/sheets/*/versions", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_sheet_versions},
-	{"/v2/sheets/*/cells", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH | AT_OWNER, NULL, route_sheet_cells},
-	{"/paste", METHOD_POST, ANYBODY, BY_STATUS | PASTE | FORM, NULL, route_paste},
-	{"/record", METHOD_POST, ANYBODY, BY_STATUS | PASTE, NULL, route_new_record},
-	{"/record/*", METHOD_GET, ANYBODY, BY_STATUS, NULL, route_record},
-	{"/p/*", METHOD_GET, ANYBODY, BY_STATUS, NULL, route_paste_text},
-	{"/livez", METHOD_GET, ANYBODY, EVERYWHERE, NULL, route_live},
-	{"/readyz", METHOD_GET, ANYBODY, EVERYWHERE, NULL, route_ready},
-	{"/healthz", METHOD_GET, ANYBODY, EVERYWHERE, NULL, route_health},
-	{"/metrics", METHOD_GET, OPERATOR, 0, NULL, route_metrics},
-	{"/debug", METHOD_GET, OPERATOR, 0, NULL, route_debug},
-	{"/admin/drain", METHOD_POST, OPERATOR, 0, NULL, route_drain},
-	{"/admin/resume", METHOD_POST, OPERATOR, 0, NULL, route_resume},
-	{"/*", METHOD_GET, ANYBODY, 0, NULL, route_static},
+	{"/login", METHOD_POST, ANYBODY, 0, NULL, route_login, SCOPE_NONE},
+	{"/register", METHOD_POST, ANYBODY, 0, NULL, route_register, SCOPE_NONE},
+	{"/getuser", METHOD_POST, ACCOUNT, 0, check_user, route_get_user, SCOPE_READ},
+	{"/modifyuser", METHOD_POST, ACCOUNT, 0, check_username, route_modify_user, SCOPE_NONE},
+	{"/modifyuserauth", METHOD_POST, ACCOUNT, 0, check_password, route_modify_password, SCOPE_NONE},
+	{"/newsheet", METHOD_POST, ACCOUNT, 0, check_new_sheet, route_new_sheet, SCOPE_ADMIN},
+	{"/getsheet", METHOD_POST, ACCOUNT, AT_OWNER, check_fid, route_get_sheet, SCOPE_READ},
+	{"/deletesheet", METHOD_POST, ACCOUNT, AT_OWNER, check_delete_sheet, route_delete_sheet, SCOPE_ADMIN},
+	{"/recoversheet", METHOD_POST, ACCOUNT, AT_OWNER, check_fid, route_recover_sheet, SCOPE_ADMIN},
+	{"/commitsheet", METHOD_POST, ACCOUNT, AT_OWNER, check_commit, route_commit, SCOPE_EDIT},
+	{"/getsheetchkp", METHOD_POST, ACCOUNT, 0, check_fid_cid, route_get_version, SCOPE_READ},
+	{"/getsheetlog", METHOD_POST, ACCOUNT, 0, check_fid_lid, route_get_log, SCOPE_READ},
+	{"/rollbacksheet", METHOD_POST, ACCOUNT, AT_OWNER, check_fid_cid, route_rollback, SCOPE_EDIT},
+	{"/sharesheet", METHOD_POST, ACCOUNT, 0, check_share, route_share_sheet, SCOPE_ADMIN},
+	{"/sharelink", METHOD_POST, ACCOUNT, 0, check_share_link, route_share_link, SCOPE_ADMIN},
+	{"/sheetws", METHOD_GET, ANYBODY, 0, NULL, route_sheet_ws, SCOPE_NONE},
+	{"/getchunk", METHOD_GET, ANYBODY, 0, NULL, route_get_file, SCOPE_READ},
+	{"/i/*", METHOD_GET, ANYBODY, BY_STATUS, NULL, route_get_picture, SCOPE_NONE},
+	{"/v2/files", METHOD_GET, ACCOUNT, BY_STATUS, NULL, route_files, SCOPE_READ},
+	{"/v2/files/*", METHOD_DELETE, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_delete_file, SCOPE_UPLOAD},
+	{"/uploadchunk", METHOD_POST, ANYBODY, STREAM, upload_begin, upload_body_end, SCOPE_UPLOAD},
+	{"/getallchunks", METHOD_POST, ACCOUNT, 0, check_fid, route_get_files, SCOPE_READ},
+	{"/v2/account/password", METHOD_POST, ACCOUNT, BY_STATUS, check_password, route_modify_password, SCOPE_NONE},
+	{"/v2/account/revoke", METHOD_POST, ACCOUNT, BY_STATUS, NULL, route_revoke_tokens, SCOPE_NONE},
+	{"/v2/session", METHOD_POST, ACCOUNT, BY_STATUS, check_session_cookie, route_session, SCOPE_NONE},
+	{"/v2/session/end", METHOD_POST, ANYBODY, BY_STATUS, check_session, route_session_end, SCOPE_NONE},
+	{"/v2/ticket", METHOD_POST, ACCOUNT, BY_STATUS, check_fid, route_ticket, SCOPE_NONE},
+	{"/v2/tokens", METHOD_GET, ACCOUNT, BY_STATUS, NULL, route_list_tokens, SCOPE_NONE},
+	{"/v2/tokens", METHOD_POST, ACCOUNT, BY_STATUS, check_create_token, route_create_token, SCOPE_NONE},
+	{"/v2/tokens/*", METHOD_DELETE, ACCOUNT, BY_STATUS, NULL, route_revoke_token, SCOPE_NONE},
+	{"/v2/sheets", METHOD_GET, ACCOUNT, BY_STATUS, NULL, route_list_sheets, SCOPE_READ},
+	{"/v2/sheets", METHOD_POST, ACCOUNT, BY_STATUS, check_create_sheet, route_create_sheet, SCOPE_ADMIN},
+	{"/v2/sheets/import", METHOD_POST, ANYBODY, BY_STATUS | STREAM, import_begin, import_body_end, SCOPE_UPLOAD},
+	{"/v2/sheets/*.csv", METHOD_GET, ANYBODY, BY_STATUS | SHEET_PATH, NULL, route_sheet_csv, SCOPE_READ},
+	{"/v2/sheets/*/open", METHOD_POST, ACCOUNT, BY_STATUS | SHEET_PATH, check_open_link, route_open_link, SCOPE_READ},
+	{"/v2/sheets/*/rename", METHOD_POST, ACCOUNT, BY_STATUS | SHEET_PATH, check_rename, route_rename_sheet, SCOPE_EDIT},
+	{"/v2/sheets/*/label", METHOD_POST, ACCOUNT, BY_STATUS | SHEET_PATH, check_label, route_label_version, SCOPE_EDIT},
+	{"/v2/sheets/*/access", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_sheet_access, SCOPE_READ},
+	{"/v2/sheets/*/route", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_sheet_route, SCOPE_READ},
+	{"/v2/sheets/*/log", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_sheet_log, SCOPE_READ},
+	{"/v2/sheets/*/versions", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_sheet_versions, SCOPE_READ},
+	{"/v2/sheets/*/cells", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH | AT_OWNER, NULL, route_sheet_cells, SCOPE_READ},
+	{"/v2/sheets/*", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_describe_sheet, SCOPE_READ},
+	{"/v2/sheets/*", METHOD_PATCH, ACCOUNT, BY_STATUS | SHEET_PATH, check_rename, route_rename_sheet, SCOPE_EDIT},
+	{"/v2/sheets/*", METHOD_DELETE, ACCOUNT, BY_STATUS | SHEET_PATH, check_remove_sheet, route_remove_sheet,
+	 SCOPE_ADMIN},
+	{"/v2/sheets/*/recover", METHOD_POST, ACCOUNT, BY_STATUS | SHEET_PATH | NO_BODY, NULL, route_bring_back_sheet,
+	 SCOPE_ADMIN},
+	{"/v2/sheets/*/versions", METHOD_POST, ACCOUNT, BY_STATUS | SHEET_PATH | NO_BODY, check_save_version,
+	 route_save_version, SCOPE_EDIT},
+	{"/v2/sheets/*/rollback", METHOD_POST, ACCOUNT, BY_STATUS | SHEET_PATH, check_restore_version,
+	 route_restore_version, SCOPE_EDIT},
+	{"/v2/sheets/*/diff", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_diff, SCOPE_READ},
+	{"/v2/sheets/*/members", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_sheet_access, SCOPE_READ},
+	{"/v2/sheets/*/members/*", METHOD_PUT, ACCOUNT, BY_STATUS | SHEET_PATH, check_set_member, route_set_member,
+	 SCOPE_ADMIN},
+	{"/v2/sheets/*/members/*", METHOD_DELETE, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_remove_member, SCOPE_ADMIN},
+	{"/v2/sheets/*/files", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_list_files, SCOPE_READ},
+	{"/v2/sheets/*/cells", METHOD_PUT, ACCOUNT, BY_STATUS | SHEET_PATH | LARGE_BODY, check_put_cells, route_write_cells,
+	 SCOPE_EDIT},
+	{"/v2/sheets/*/cells", METHOD_PATCH, ACCOUNT, BY_STATUS | SHEET_PATH | LARGE_BODY, check_patch_cells,
+	 route_write_cells, SCOPE_EDIT},
+	{"/v2/sheets/*/append", METHOD_POST, ACCOUNT, BY_STATUS | SHEET_PATH | LARGE_BODY, check_append_rows,
+	 route_write_cells, SCOPE_EDIT},
+	{"/paste", METHOD_POST, ANYBODY, BY_STATUS | PASTE | FORM, NULL, route_paste, SCOPE_UPLOAD},
+	{"/record", METHOD_POST, ANYBODY, BY_STATUS | PASTE, NULL, route_new_record, SCOPE_UPLOAD},
+	{"/record/*", METHOD_GET, ANYBODY, BY_STATUS, NULL, route_record, SCOPE_NONE},
+	{"/p/*", METHOD_GET, ANYBODY, BY_STATUS, NULL, route_paste_text, SCOPE_NONE},
+	{"/livez", METHOD_GET, ANYBODY, EVERYWHERE, NULL, route_live, SCOPE_NONE},
+	{"/readyz", METHOD_GET, ANYBODY, EVERYWHERE, NULL, route_ready, SCOPE_NONE},
+	{"/healthz", METHOD_GET, ANYBODY, EVERYWHERE, NULL, route_health, SCOPE_NONE},
+	{"/metrics", METHOD_GET, OPERATOR, 0, NULL, route_metrics, SCOPE_NONE},
+	{"/debug", METHOD_GET, OPERATOR, 0, NULL, route_debug, SCOPE_NONE},
+	{"/admin/drain", METHOD_POST, OPERATOR, 0, NULL, route_drain, SCOPE_NONE},
+	{"/admin/resume", METHOD_POST, OPERATOR, 0, NULL, route_resume, SCOPE_NONE},
+	{"/*", METHOD_GET, ANYBODY, 0, NULL, route_static, SCOPE_NONE},
 };
 
 #define ROUTE_COUNT (sizeof(routes) / sizeof(routes[0]))
@@ -169,6 +201,7 @@ router_find(Request *request)
 		request->sheet_id = sheet_id;
 		request->route = route;
 		request->by_status = (route->flags & BY_STATUS) != 0;
+		request->scope = route->scope;
 		trace_set_route(request, (int) i + 1, route->path);
 		return;
 	}
@@ -285,7 +318,7 @@ router_check_length(Request *request)
 	request->close = true;
 	if (!router_takes_body(request->method))
 		request_error(request, 400, "a request of this method has no body here");
-	else if (head->content_length == -1 && !head->chunked)
+	else if (head->content_length == -1 && !head->chunked && !(request->route->flags & NO_BODY))
 		request_error(request, 411, "Content-Length is needed, or the body in chunks");
 	else if (head->content_length > router_body_limit(request))
 		router_refuse_size(request);
@@ -302,8 +335,13 @@ static bool
 router_parse_body(Request *request)
 {
 	const Buf *body = &request->body;
-	JsonError error = json_parse_object(body->data, body->len, ROUTER_VALUES_MAX, JSON_MAX_DEPTH, &request->json);
+	int flags = request->route->flags;
+	JsonError error;
 
+	if (body->len == 0 && !buf_failed(body) && (flags & NO_BODY))
+		return true;
+	error = json_parse_object(body->data, body->len, flags & LARGE_BODY ? ROUTER_LARGE_MAX : ROUTER_VALUES_MAX,
+							  JSON_MAX_DEPTH, &request->json);
 	if (error == JSON_NO_MEMORY || buf_failed(body))
 		request_out_of_memory(request);
 	else if (error == JSON_INVALID)
@@ -355,6 +393,14 @@ router_begin_route(Request *request)
 	}
 }
 
+/* The token is valid: the body may be read. */
+static void
+router_read_large_body(Request *request)
+{
+	if (router_parse_body(request) && request->route->check(request))
+		router_begin_route(request);
+}
+
 /* The request is complete. */
 static void
 router_dispatch(Request *request)
@@ -362,6 +408,11 @@ router_dispatch(Request *request)
 	const Route *route = request->route;
 
 	request_enter(request, REQUEST_RUNNING);
+	if (route->flags & LARGE_BODY)
+	{
+		request_authenticate(request, router_read_large_body);
+		return;
+	}
 	if (router_takes_body(route->method) && !(route->flags & (STREAM | FORM)) && !router_parse_body(request))
 		return;
 	if (route->check != NULL && !(route->flags & STREAM) && !route->check(request))

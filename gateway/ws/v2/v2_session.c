@@ -7,6 +7,7 @@
  */
 #include "ws/v2/v2_session.h"
 
+#include "auth/access_token.h"
 #include "core/gateway.h"
 #include "core/redirect.h"
 #include "support/log.h"
@@ -177,7 +178,9 @@ v2_verify(Session *session, EditText token, JwtClaims *claims)
 {
 	if (jwt_verify(&gateway.keys, token.data, token.len, gateway_now(), claims) == JWT_OK)
 		return true;
-	session_close(session, CLOSE_UNAUTHORIZED, "the token is not valid");
+	session_close(session, CLOSE_UNAUTHORIZED,
+				  access_token_is(token.data, token.len) ? "a WebSocket needs a sign-in: access tokens are for HTTP"
+														 : "the token is not valid");
 	return false;
 }
 

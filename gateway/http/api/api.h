@@ -1,0 +1,50 @@
+/*
+ * api.h - routes for programs, below /v2: sheets, their cells, versions, members and files, and access tokens. The
+ * answers are JSON, and errors have statuses of HTTP's. docs/openapi.yaml describes them.
+ */
+#ifndef API_H
+#define API_H
+
+#include "http/routes/routes.h"
+
+/* ---- api_tokens.c ---- */
+extern bool check_create_token(Request *request); /* {label, scopes, days} */
+extern void route_create_token(Request *request);
+extern void route_list_tokens(Request *request);
+extern void route_revoke_token(Request *request);
+
+/* ---- api_sheets.c ---- */
+extern void route_list_sheets(Request *request);
+extern bool check_create_sheet(Request *request); /* {name, rows, cols} */
+extern void route_create_sheet(Request *request);
+extern void route_describe_sheet(Request *request);
+extern bool check_remove_sheet(Request *request); /* purge in the query */
+extern void route_remove_sheet(Request *request);
+extern void route_bring_back_sheet(Request *request);
+extern void route_list_files(Request *request);
+extern bool check_set_member(Request *request); /* {role} */
+extern void route_set_member(Request *request);
+extern void route_remove_member(Request *request);
+
+/* ---- api_versions.c ---- */
+extern bool check_save_version(Request *request); /* {label} */
+extern void route_save_version(Request *request);
+extern bool check_restore_version(Request *request); /* {version} */
+extern void route_restore_version(Request *request);
+extern void route_diff(Request *request);
+
+/* ---- api_cells.c: the body is read after the token ---- */
+extern bool check_put_cells(Request *request);	 /* {values}; range and input in the query */
+extern bool check_patch_cells(Request *request); /* {cells}; input in the query */
+extern bool check_append_rows(Request *request); /* {values}; column and input in the query */
+extern void route_write_cells(Request *request);
+
+/* ---- what they share ---- */
+/* An error of the database. A refusal for want of a role says which one is needed. */
+extern void api_sql_error(Request *request, const PGresult *res);
+/* 204 if the query succeeded. */
+extern void api_done(Request *request, const PGresult *res);
+/* A number of the query from 1 to max, or `otherwise` if there is none. False: answered. */
+extern bool api_arg_number(Request *request, const char *name, int64_t otherwise, int64_t max, int64_t *value);
+
+#endif
