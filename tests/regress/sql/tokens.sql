@@ -95,7 +95,7 @@ SELECT seq FROM sheet.write_cells(:id, j_batch(j_set(0, 0, 'a')), as_uid => :own
 -- only if nobody has set these cells since
 SELECT seq FROM sheet.write_cells(:id, j_batch(j_set(0, 0, 'A')), 4, as_uid => :owner);
 SELECT seq FROM sheet.write_cells(:id, j_batch(j_set(0, 1, 'B')), 4, as_uid => :owner);
-SELECT seq FROM sheet.write_cells(:id, j_batch(j_set(0, 0, 'AA'), j_set(5, 3, 'x')), 4, as_uid => :owner);
+SELECT j_error(format('SELECT sheet.write_cells(%s, j_batch(j_set(0, 0, ''AA''), j_set(5, 3, ''x'')), 4, as_uid => %s)', :id, :owner));
 \set VERBOSITY sqlstate
 SELECT seq FROM sheet.write_cells(:id, j_batch(j_set(0, 0, 'AA')), 987654321, as_uid => :owner);
 SELECT seq FROM sheet.write_cells(:id, j_batch(j_set(0, 0, 'AA')), -1, as_uid => :owner);
