@@ -1,0 +1,203 @@
+/*
+ * docs/openapi.yaml and the gateway describe each other: every row of the table of routes is in the document, with its scope, and
+ * everything in the document is answered. What the routes for programs answer has the form that the document gives.
+ */
+import { after, before, describe, test } from 'node:test';
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import Ajv from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { parse } from 'yaml';
+import { Cluster, repository } from '../lib/cluster.mjs';
+import { call, multipart, post, register, request } from '../lib/client.mjs';
+
+const methods = ['get', 'post', 'put', 'patch', 'delete'];
+const document = parse(fs.readFileSync(path.join(repository, 'docs/openapi.yaml'), 'utf8'));
+const operations = Object.entries(document.paths).flatMap(([address, item]) =>
+	methods.filter((method) => item[method]).map((method) => ({ ...item[method], address, method: method.toUpperCase() })),
+);
+const nameOf = ({ method, address }) => `${method} ${address}`;
+
+/** The rows of routes[]: [method and path, scope, caller]. */
+function rows() {
+	const source = fs.readFileSync(path.join(repository, 'gateway/http/routes/router.c'), 'utf8');
+	const table = /^static const Route routes\[\] = \{\n(.*?)^\};/ms.exec(source)[1];
+	const found = [...table.matchAll(/\{"([^"]+)",\s*METHOD_(\w+),\s*(\w+),[^{}]*?,\s*SCOPE_(\w+)\}/g)];
+	assert.equal(found.length, table.match(/\{"/g).length, 'each row is understood');
+	return found.map(([, route, method, caller, scope]) => [`${method} ${route}`, scope.toLowerCase(), caller]);
+}
+
+let cluster;
+let gateway;
+let anna;
+let ben;
+before(async () => {
+	cluster = await Cluster.start({ gatewayFlags: { 'default-link-role': 'none' } });
+	[gateway] = cluster.gateways;
+	anna = await register(gateway);
+	ben = await register(gateway);
+});
+after(() => cluster?.stop());
+
+describe('the document', () => {
+	test('is a document of OpenAPI 3.1', async () => {
+		const result = await new Validator().validate(structuredClone(document));
+		assert.ok(result.valid, JSON.stringify(result.errors));
+		const names = operations.map(({ operationId }) => operationId);
+		assert.equal(new Set(names).size, names.length, 'each operation has a name of its own');
+		const tags = new Set(document.tags.map(({ name }) => name));
+		for (const operation of operations) assert.ok(operation.summary && operation.tags.every((tag) => tags.has(tag)), nameOf(operation));
+	});
+
+	test('has every row of the table of routes, and nothing else, with its scope and caller', () => {
+		const documented = operations.map((operation) => [
+			nameOf(operation).replace(/\{\w+\}/g, '*'),
+			operation['x-scope'] ?? 'none',
+			operation['x-admin'] ? 'OPERATOR' : '',
+		]);
+		const routed = rows().map(([name, scope, caller]) => [name, scope, caller === 'OPERATOR' ? caller : '']);
+		assert.deepEqual(documented.map(String).sort(), routed.map(String).sort());
+	});
+
+	test('is served by gateways', async () => {
+		const answer = await request(gateway, 'GET', '/openapi.json');
+		assert.equal(answer.status, 200);
+		assert.match(answer.headers['content-type'], /json/);
+		assert.deepEqual(answer.json, document);
+	});
+
+	test('names addresses that the gateway answers, and the methods that it allows', async () => {
+		for (const operation of operations) {
+			const at = operation['x-admin'] ? gateway.admin : gateway;
+			const address = operation.address.replace('{id}', '999999').replace('{file}', 'index.html').replace(/\{\w+\}/g, '999999');
+			if (operation.address === '/admin/drain') continue; // the gateway would leave: OPTIONS below
+			const body = operation.method === 'POST' || operation.method[0] === 'P' ? '{}' : undefined;
+			const answer = await request(at, operation.method, address, { headers: body ? { 'content-type': 'application/json', 'content-length': 2 } : {}, body });
+			assert.ok(answer.status !== 405 && answer.json?.data !== 'no such address', `${nameOf(operation)}: ${answer.status} ${answer.text}`);
+			if (operation.address === '/{file}') assert.equal(answer.status, 200);
+		}
+		for (const [address, item] of Object.entries(document.paths)) {
+			const admin = methods.some((method) => item[method]?.['x-admin']);
+			const options = await request(admin ? gateway.admin : gateway, 'OPTIONS', address.replace(/\{\w+\}/g, '7'));
+			const allowed = options.headers.allow.toLowerCase().split(', ').filter((method) => methods.includes(method));
+			assert.deepEqual(allowed.sort(), methods.filter((method) => item[method]).sort(), address);
+		}
+	});
+});
+
+describe('answers have the form that the document gives', () => {
+	const ajv = new Ajv({ strict: false, allErrors: true });
+	formats(ajv);
+	ajv.addSchema({ $id: 'openapi', ...document });
+	const seen = new Set();
+
+	/** The part of the document to which a reference leads. */
+	const resolved = (node) => (node?.$ref ? resolved(node.$ref.slice(2).split('/').reduce((at, key) => at[key], document)) : node);
+	/** A schema whose references are looked up in the document. */
+	const absolute = (schema) => JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"openapi#/'));
+
+	/** The operation of an address that was requested. */
+	function operationOf(method, target) {
+		const [address] = target.split('?');
+		const matches = (pattern) => new RegExp(`^${pattern.replace(/[.]/g, '\\.').replace(/\{id\}/g, '[0-9]+').replace(/\{\w+\}/g, '[^/]+')}$`).test(address);
+		return operations.find((operation) => operation.method === method && matches(operation.address));
+	}
+
+	function check(schema, value, what) {
+		const validate = ajv.compile(absolute(schema));
+		assert.ok(validate(value), `${what}: ${JSON.stringify(validate.errors)} ${JSON.stringify(value)?.slice(0, 500)}`);
+	}
+
+	/** Sends a request; its body and its answer must have the documented forms. */
+	async function send(status, method, target, body, { token = anna.token, headers = {} } = {}) {
+		const operation = operationOf(method, target);
+		const text = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body);
+		const answer = await request(gateway, method, target, {
+			headers: {
+				...(token ? { authorization: `Bearer ${token}` } : {}),
+				...(text === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
+				...headers,
+			},
+			body: text,
+		});
+		const what = `${method} ${target}`;
+		assert.equal(answer.status, status, `${what}: ${answer.text}`);
+		const documented = resolved(operation.responses[String(status)]);
+		assert.ok(documented, `${what}: ${status} is documented`);
+		const sent = resolved(operation.requestBody)?.content?.['application/json']?.schema;
+		if (status < 300 && sent && text !== undefined) check(sent, JSON.parse(text), `${what}: the body`);
+		const schema = documented.content?.['application/json']?.schema;
+		if (schema) check(schema, answer.json, what);
+		else if (!documented.content) assert.equal(answer.text, '', what);
+		for (const name of Object.keys(documented.headers ?? {})) assert.ok(answer.headers[name.toLowerCase()], `${what}: ${name}`);
+		if (status < 400) seen.add(operation.operationId);
+		return answer.json;
+	}
+
+	test('of all operations that programs use', async () => {
+		const { id } = await send(201, 'POST', '/v2/sheets', { name: 'Plan', rows: 10, cols: 5 });
+		const at = `/v2/sheets/${id}`;
+		await send(200, 'GET', '/v2/sheets?limit=1');
+		await send(200, 'GET', '/v2/sheets');
+		await send(200, 'GET', at);
+		await send(200, 'PATCH', at, { name: 'Other' });
+		await send(200, 'POST', `${at}/rename`, { name: 'Plan' });
+		await send(200, 'GET', `${at}/route`);
+		await send(200, 'PUT', `${at}/cells?range=B2:D3`, document.paths['/v2/sheets/{id}/cells'].put.requestBody.content['application/json'].example);
+		await send(200, 'PATCH', `${at}/cells`, document.paths['/v2/sheets/{id}/cells'].patch.requestBody.content['application/json'].example);
+		await send(200, 'POST', `${at}/append`, { values: [['x', 1.5, null]] });
+		await send(412, 'PUT', `${at}/cells?range=B2`, { values: [[1]] }, { headers: { 'if-match': '"1"' } });
+		await send(413, 'PUT', `${at}/cells?range=A1`, { values: [Array(16385).fill(1)] });
+		await send(400, 'PUT', `${at}/cells`, { values: [[1]] });
+		await send(200, 'GET', `${at}/cells?range=A1:Z100&styles=true`);
+		await send(200, 'GET', `${at}.csv`);
+		const { version } = await send(201, 'POST', `${at}/versions`, { label: 'first' });
+		await send(409, 'POST', `${at}/versions`, {});
+		await send(200, 'POST', `${at}/label`, { version, label: 'the first' });
+		await send(200, 'PUT', `${at}/cells?range=A1`, { values: [['changed']] });
+		await send(200, 'GET', `${at}/diff?from=${version}`);
+		await send(200, 'POST', `${at}/rollback`, { version });
+		await send(404, 'POST', `${at}/rollback`, { version: 999 });
+		await send(200, 'GET', `${at}/versions`);
+		await send(200, 'GET', `${at}/log`);
+		await send(204, 'PUT', `${at}/members/${ben.username}`, { role: 'viewer' });
+		await send(403, 'PUT', `${at}/cells?range=A1`, { values: [[1]] }, { token: ben.token });
+		await send(409, 'PUT', `${at}/members/${anna.username}`, { role: 'viewer' });
+		await send(200, 'GET', `${at}/members`);
+		await send(200, 'GET', `${at}/access`);
+		await send(204, 'DELETE', `${at}/members/${ben.username}`);
+		await send(403, 'GET', at, undefined, { token: ben.token });
+		const link = await call(gateway, '/sharelink', { token: anna.token, fid: id, role: 'viewer' }, 12);
+		await send(200, 'POST', `${at}/open`, { link }, { token: ben.token });
+		const form = multipart([['token', anna.token], ['fid', `${id}`], ['uploadfile', Buffer.from('x'), 'x.txt', 'text/plain']]);
+		assert.equal((await request(gateway, 'POST', '/uploadchunk', form)).json.msg, 33);
+		await send(200, 'GET', `${at}/files`);
+		const made = await send(201, 'POST', '/v2/tokens', { label: 'x', scopes: ['read', 'upload'], days: 7 });
+		await send(200, 'GET', '/v2/tokens');
+		await send(403, 'GET', '/v2/tokens', undefined, { token: made.token });
+		await send(403, 'DELETE', at, undefined, { token: made.token });
+		await send(200, 'POST', '/v2/sheets/import?name=CSV', 'a,b', { token: made.token, headers: { 'content-type': 'text/csv' } });
+		await send(400, 'POST', '/v2/sheets/import?name=CSV', '"', { token: made.token });
+		await send(204, 'DELETE', `/v2/tokens/${made.id}`);
+		await send(401, 'GET', '/v2/sheets', undefined, { token: made.token });
+		await send(409, 'DELETE', `${at}?purge=true`);
+		await send(204, 'DELETE', at);
+		await send(410, 'DELETE', at);
+		await send(200, 'GET', at);
+		await send(204, 'POST', `${at}/recover`, {});
+		await send(404, 'GET', '/v2/sheets/999999');
+		const tags = ['sheets', 'cells', 'versions', 'members', 'tokens'];
+		const used = operations.filter(({ tags: own }) => own.some((tag) => tags.includes(tag))).map(({ operationId }) => operationId);
+		assert.deepEqual(used.filter((name) => !seen.has(name)), [], 'each of them has been used');
+	});
+
+	test('of protocol v1', async () => {
+		for (const [address, body] of [['/getuser', {}], ['/newsheet', { name: 'v1' }], ['/getsheet', { fid: 999999 }], ['/getuser', { limit: 'x' }]]) {
+			const answer = await post(gateway, address, { token: anna.token, ...body });
+			const { responses } = document.paths[address].post;
+			check(resolved(responses[String(answer.status)]).content['application/json'].schema, answer.json, address);
+		}
+	});
+});
