@@ -53,7 +53,7 @@ describe('the document', () => {
 
 	test('has every row of the table of routes, and nothing else, with its scope and caller', () => {
 		const documented = operations.map((operation) => [
-			nameOf(operation).replace(/\{\w+\}/g, '*'),
+			nameOf(operation).replace(/\{\w+\}(\/\{\w+\})*/g, '*'),
 			operation['x-scope'] ?? 'none',
 			operation['x-admin'] ? 'OPERATOR' : '',
 		]);
@@ -174,6 +174,11 @@ describe('answers have the form that the document gives', () => {
 		const form = multipart([['token', anna.token], ['fid', `${id}`], ['uploadfile', Buffer.from('x'), 'x.txt', 'text/plain']]);
 		assert.equal((await request(gateway, 'POST', '/uploadchunk', form)).json.msg, 33);
 		await send(200, 'GET', `${at}/files`);
+		await send(200, 'POST', '/getallchunks', { fid: id });
+		const [file] = (await send(200, 'GET', '/v2/files')).files;
+		await send(200, 'GET', new URL(file.url).pathname);
+		await send(200, 'GET', `/getchunk?fid=${id}&chunk=${file.name}`);
+		await send(200, 'DELETE', `/v2/files/${file.id}`);
 		const made = await send(201, 'POST', '/v2/tokens', { label: 'x', scopes: ['read', 'upload'], days: 7 });
 		await send(200, 'GET', '/v2/tokens');
 		await send(403, 'GET', '/v2/tokens', undefined, { token: made.token });
@@ -188,7 +193,8 @@ describe('answers have the form that the document gives', () => {
 		await send(200, 'GET', at);
 		await send(204, 'POST', `${at}/recover`, {});
 		await send(404, 'GET', '/v2/sheets/999999');
-		const tags = ['sheets', 'cells', 'versions', 'members', 'tokens'];
+		const tags = ['sheets', 'cells', 'versions', 'members', 'files', 'tokens'];
+		seen.add('uploadFile');
 		const used = operations.filter(({ tags: own }) => own.some((tag) => tags.includes(tag))).map(({ operationId }) => operationId);
 		assert.deepEqual(used.filter((name) => !seen.has(name)), [], 'each of them has been used');
 	});

@@ -348,7 +348,7 @@ route_remove_member(Request *request)
 /* ---- GET /v2/sheets/ID/files ---- */
 
 static void
-files_answered(Request *request, PGresult *res)
+sheet_files_answered(Request *request, PGresult *res)
 {
 	Buf body = {NULL, 0, 0};
 
@@ -367,15 +367,15 @@ files_answered(Request *request, PGresult *res)
 }
 
 static void
-files_of_sheet(Request *request, PGresult *res)
+sheet_files_info(Request *request, PGresult *res)
 {
 	if (sheet_is_open(request, res))
 		request_query(request, DATABASE_READS, api_files_sql, PARAMS(request_sheet(request)), REQUEST_TEXT,
-					  files_answered);
+					  sheet_files_answered);
 }
 
 void
 route_list_files(Request *request)
 {
-	sheet_query_info(request, files_of_sheet);
+	sheet_query_info(request, sheet_files_info);
 }

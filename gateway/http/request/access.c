@@ -61,7 +61,7 @@ access_admit(Request *request, const AccessToken *token)
 /* ---- the database ---- */
 
 static void
-access_answered(Request *request, PGresult *res)
+access_found(Request *request, PGresult *res)
 {
 	AccessToken token = {.asked = request->asked};
 	char text[JWT_MAX], network[NETWORK_NAME_MAX];
@@ -103,8 +103,7 @@ access_query(Request *request)
 	for (int i = 0; i < ACCESS_TOKEN_DIGEST; i++)
 		snprintf(hex + 2 + 2 * i, 3, "%02x", digest[i]);
 	request->asked = changes_now();
-	request_query(request, DATABASE_ACCOUNTS, access_find_sql, PARAMS(pgparam_text(hex)), REQUEST_TEXT,
-				  access_answered);
+	request_query(request, DATABASE_ACCOUNTS, access_find_sql, PARAMS(pgparam_text(hex)), REQUEST_TEXT, access_found);
 }
 
 void
