@@ -367,6 +367,34 @@ test('around the grid', { timeout: 420000 }, async (t) => {
 		assert.equal(await page.locator('dialog').count(), 0, 'nobody is asked for the password');
 	});
 
+	await step('an access token is created, shown once, used by a program, and revoked', async () => {
+		const { page } = ann;
+		await page.getByRole('button', { name: 'Ann Smith' }).click();
+		await page.getByRole('button', { name: 'Access tokens' }).click();
+		const dialog = page.getByRole('dialog', { name: 'Access tokens' });
+		await dialog.getByText('You have no access tokens.').waitFor();
+		await dialog.getByRole('textbox', { name: 'Name', exact: true }).fill('report');
+		await dialog.getByRole('checkbox', { name: /^read / }).uncheck();
+		await dialog.getByRole('button', { name: 'Create access token' }).click();
+		await dialog.getByText('Choose at least one scope.').waitFor();
+		await dialog.getByRole('checkbox', { name: /^edit / }).check();
+		await dialog.getByRole('combobox', { name: 'End' }).selectOption('30');
+		await dialog.getByRole('button', { name: 'Create access token' }).click();
+		const token = await waitUntil(() => dialog.getByLabel(/^The new token/).inputValue(), 'the token');
+		const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+		const write = (value) => fetch(`${gateway.url}/v2/sheets/${id}/cells?range=A4`, { method: 'PUT', headers, body: JSON.stringify({ values: [[value]] }) });
+		assert.equal((await write('by a program')).status, 200);
+		await bob.untilShows('A4', 'by a program');
+		await dialog.getByRole('row', { name: /report edit .* not yet/ }).waitFor();
+		await dialog.getByRole('button', { name: 'Revoke report' }).click();
+		await page.locator('dialog').last().getByRole('button', { name: 'Revoke', exact: true }).click();
+		await dialog.getByText('You have no access tokens.').waitFor();
+		assert.equal((await write('no more')).status, 401);
+		await page.keyboard.press('Escape');
+		await page.keyboard.press('Escape');
+		await page.locator('dialog').first().waitFor({ state: 'detached' });
+	});
+
 	await step('signing out everywhere signs out other browsers, and this one', async () => {
 		const { page } = ann;
 		const other = await Person.arrive(browser, gateway, 'ann elsewhere');

@@ -102,7 +102,7 @@ token_created(Request *request, PGresult *res)
 	if (!request_succeeded(res) || PQntuples(res) != 1)
 	{
 		if (strcmp(pgresult_sqlstate(res), "54000") == 0)
-			request_error(request, 409, PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY));
+			request_error_code(request, 409, "tokens", PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY));
 		else
 			request_sql_error(request, res);
 		return;

@@ -239,6 +239,35 @@ export async function changeUsername(session: Session, username: string): Promis
 	saveSession(session);
 }
 
+// ---- access tokens --------------------------------------------------------------------------------------------------------
+
+/** A program acts as the account by it. */
+export interface AccessToken {
+	id: number;
+	label: string;
+	scopes: string[];
+	expiresAt: string | null;
+	lastUsed: string | null;
+}
+
+export async function accessTokens({ token }: Session): Promise<AccessToken[]> {
+	const value = await tryGateways(knownGateways(), '/v2/tokens', { headers: { authorization: `Bearer ${token}` } }, true);
+	const tokens = (value as { tokens?: unknown } | null)?.tokens;
+	if (!Array.isArray(tokens)) throw new ProtocolError('the answer has no tokens');
+	return tokens as AccessToken[];
+}
+
+/** Returns the token, which no other request tells again. days null: it has no end. */
+export async function createAccessToken({ token }: Session, label: string, scopes: string[], days: number | null): Promise<string> {
+	const value = (await tryGateways(knownGateways(), '/v2/tokens', postInit({ token, label, scopes, days }), false)) as { token?: unknown } | null;
+	if (typeof value?.token !== 'string') throw new ProtocolError('the answer has no token');
+	return value.token;
+}
+
+export async function revokeAccessToken({ token }: Session, id: number): Promise<void> {
+	await tryGateways(knownGateways(), `/v2/tokens/${id}`, { method: 'DELETE', headers: { authorization: `Bearer ${token}` } }, true);
+}
+
 // ---- sheets -------------------------------------------------------------------------------------------------------------
 
 export async function newSheet(token: string, name: string): Promise<number> {

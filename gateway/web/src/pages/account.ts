@@ -1,4 +1,4 @@
-// account.ts - the dialog of the own account: name, password, and signing out everywhere. Loaded at its first use.
+// account.ts - the dialog of the own account: name, password, access tokens, and signing out everywhere. Loaded at its first use.
 import { ApiError, changePassword, changeUsername, revokeTokens, type Session } from '../api';
 import { Msg } from '../answers';
 import { attempt, button, confirmDialog, explain, field, h, notify, openDialog } from '../dom';
@@ -66,6 +66,7 @@ export function openAccount(session: Session, navigation: Navigation, renamed: (
 		h(
 			'footer',
 			{},
+			button(t('tokens.title'), () => void import('../programs').then(({ openAccessTokens }) => openAccessTokens(session))),
 			button(t('account.everywhere'), () => void signOutEverywhere(), { class: 'danger' }),
 			button(t('signout'), () => (close(), navigation.signOut())),
 		),
