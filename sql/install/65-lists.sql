@@ -1,9 +1,11 @@
 -- Cells that hold lists, such as "red, green".
 
-CREATE FUNCTION sheet.list_column("column" text, separator text) RETURNS text
+CREATE FUNCTION sheet.list_column(sheet_id bigint, "column" text, separator text) RETURNS text
 	LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-	IF "column" IS NULL OR "column" !~ '^\$?[A-Za-z]{1,3}$' THEN
+	IF sheet_id IS NULL THEN
+		RAISE EXCEPTION 'the sheet id must not be null' USING ERRCODE = '22004';
+	ELSIF "column" IS NULL OR "column" !~ '^\$?[A-Za-z]{1,3}$' THEN
 		RAISE EXCEPTION '"%" is not a column such as B', "column" USING ERRCODE = '22023', HINT = 'Name it by its letters.';
 	ELSIF coalesce(separator, '') = '' OR separator ~ '"' THEN
 		RAISE EXCEPTION 'the separator must not be empty or contain a quote' USING ERRCODE = '22023',
@@ -12,7 +14,7 @@ BEGIN
 	RETURN format('%s:%s', "column", "column");
 END
 $$;
-COMMENT ON FUNCTION sheet.list_column(text, text) IS 'Internal: checks the arguments of split(), and returns the range of the column.';
+COMMENT ON FUNCTION sheet.list_column(bigint, text, text) IS 'Internal: checks the arguments of split(), and returns the range of the column.';
 
 CREATE FUNCTION sheet.list_items(content text, separator text) RETURNS text[]
 	LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -54,7 +56,7 @@ CREATE FUNCTION sheet.split(sheet_id bigint, "column" text, separator text DEFAU
 	LANGUAGE sql STABLE PARALLEL UNSAFE
 	BEGIN ATOMIC
 		SELECT r."row", CASE WHEN strpos(r.content, '"') > 0 THEN i.item ELSE btrim(i.item, E' \t\r\n') END, i.ordinal::integer
-		FROM sheet.range(split.sheet_id, sheet.list_column(split."column", split.separator)) r,
+		FROM sheet.range(split.sheet_id, sheet.list_column(split.sheet_id, split."column", split.separator)) r,
 			unnest(CASE WHEN strpos(r.content, '"') > 0 THEN sheet.list_items(r.content, split.separator)
 				ELSE string_to_array(r.content, split.separator) END) WITH ORDINALITY i (item, ordinal);
 	END;

@@ -64,9 +64,15 @@ route_files(Request *request)
 
 /* ---- DELETE /v2/files/ID: sheet_id is the id of the file ---- */
 
+static void
+files_deleted(Request *request, PGresult *res)
+{
+	request_done(request, res);
+}
+
 void
 route_delete_file(Request *request)
 {
 	request_query(request, DATABASE_WRITES, files_delete_sql, PARAMS(request_sheet(request), request_uid(request)),
-				  REQUEST_TEXT_RAW, request_done);
+				  REQUEST_TEXT_RAW, files_deleted);
 }

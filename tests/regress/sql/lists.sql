@@ -18,8 +18,10 @@ SELECT * FROM sheet.split(:id, 'B', '"');
 -- by the caller's role, whatever the caller's search_path has
 CREATE ROLE lists_nobody;
 SET ROLE lists_nobody;
+\set VERBOSITY sqlstate
 SELECT * FROM sheet.split(:id, 'B');
 SELECT * FROM sheet.tag_counts(:id, 'B');
+\set VERBOSITY default
 RESET ROLE;
 DROP ROLE lists_nobody;
 -- many lists, compared with PostgreSQL's own functions
