@@ -208,7 +208,7 @@ edit_write(EditWriter *writer, const Edit *edit)
 	if (!writer->first && edit->uid == writer->uid)
 		*head |= EDIT_SAME_UID;
 	else
-		to = codec_put_number(to, edit->uid);
+		to = codec_put_number(to, edit_uid_to_number(edit->uid));
 	if (!writer->first && edit->row == writer->row)
 		*head |= EDIT_SAME_ROW;
 	else

@@ -17,8 +17,8 @@
  *   head   := low 4 bits kind, high 4 bits EDIT_* flags
  *
  * uvarint is LEB128 of an unsigned 64-bit number, at most 10 bytes, no overlong check beyond that.
- * at is microseconds since the Unix epoch; edit i of a batch has seq first_seq + i and time at + i.
- * In sheet.apply's parameter first_seq and at are 0. In sheet.read_cells' result kind is
+ * uid is the number of edit_uid_to_number(). at is microseconds since the Unix epoch; edit i of a batch has seq
+ * first_seq + i and time at + i. In sheet.apply's parameter first_seq and at are 0. In sheet.read_cells' result kind is
  * EDIT_SET, uid 0, first_seq the seq at which the cells hold; many cells are several batches.
  */
 #ifndef EDIT_CODEC_H
@@ -80,6 +80,25 @@ typedef struct Edit
 	EditText style; /* data NULL: not part of the edit */
 	EditText old;	/* data NULL: not part of the edit */
 } Edit;
+
+/*
+ * Guests, who have opened a sheet by a share link, have negative uids: -n by the link n, which is below 2^52. In these
+ * bytes and in messages, where numbers have no sign and clients know those below 2^53, 2^52 + n stands for it. No
+ * account has such a uid; here it would change places with the guest's.
+ */
+#define EDIT_GUEST_BASE (UINT64_C(1) << 52)
+
+static inline uint64_t
+edit_uid_to_number(uint64_t uid)
+{
+	return uid > 0 - EDIT_GUEST_BASE || uid - EDIT_GUEST_BASE - 1 < EDIT_GUEST_BASE - 1 ? EDIT_GUEST_BASE - uid : uid;
+}
+
+static inline uint64_t
+edit_uid_of_number(uint64_t number)
+{
+	return edit_uid_to_number(number);
+}
 
 static inline bool
 edit_is_of_cell(EditKind kind)

@@ -96,8 +96,12 @@ codec_get_edit(EditReader *reader, bool roomy, Edit *edit)
 	edit->kind = head & EDIT_KIND_MASK;
 	if (edit->kind < EDIT_SET || edit->kind > EDIT_KIND_LAST)
 		return EDIT_BAD_KIND;
-	if (!(head & EDIT_SAME_UID) && (error = codec_get_number(&input, roomy, &reader->uid)) != EDIT_OK)
-		return error;
+	if (!(head & EDIT_SAME_UID))
+	{
+		if ((error = codec_get_number(&input, roomy, &reader->uid)) != EDIT_OK)
+			return error;
+		reader->uid = edit_uid_of_number(reader->uid);
+	}
 	if (!(head & EDIT_SAME_ROW) && (error = codec_get_u32(&input, roomy, &reader->row)) != EDIT_OK)
 		return error;
 	edit->uid = reader->uid;

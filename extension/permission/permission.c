@@ -10,6 +10,8 @@
  *   - owner, if it is sheet.sheet.owner;
  *   - the role that it was given in sheet.member;
  *   - the role of the sheet's link, if the link has no key, or if its row in sheet.member has the link's number.
+ * A guest (a negative uid) has the role of the link on the link's sheet, while the link is valid, and no other. The end
+ * of the link is compared with the clock, not with the start of the transaction.
  * A viewer may read the cells, the versions and the log. A sheet in the trash can be read by nobody, its log only by
  * its owner. Gateways may read every sheet, since they read for all their users; they check the role of each user by
  * as_uid.
@@ -35,6 +37,7 @@
 #include "utils/inval.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
+#include "utils/timestamp.h"
 
 PG_FUNCTION_INFO_V1(sheet_check_role);
 PG_FUNCTION_INFO_V1(sheet_role_of);
@@ -92,6 +95,14 @@ permission_require_gateway(void)
 		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("only gateways may act for others"),
 						errdetail("The role \"%s\" is not a member of \"sheet_gateway\".",
 								  GetUserNameFromId(GetUserId(), false))));
+}
+
+void
+permission_refuse_guest(int64 uid)
+{
+	if (permission_is_guest(uid))
+		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("a guest has no account"),
+						errdetail("Whoever opens a sheet by a link can use that sheet only.")));
 }
 
 /* Permission is checked with every read and edit, so its rows are read through their indexes without SQL. The caller
@@ -177,9 +188,9 @@ permission_read_sheet(int64 sheet_id, int64 uid, Snapshot snapshot)
 		sheet.link_no = DatumGetInt32(storage_value(&scan, "link_no", &isnull));
 		(void) storage_value(&scan, "link_digest", &isnull);
 		sheet.keyed = !isnull;
-		if (uid != 0 && DatumGetInt64(storage_value(&scan, "owner", &isnull)) == uid && !isnull)
+		if (uid > 0 && DatumGetInt64(storage_value(&scan, "owner", &isnull)) == uid && !isnull)
 			sheet.role = ROLE_OWNER;
-		else if (uid != 0 && !sheet.keyed)
+		else if (uid > 0 && !sheet.keyed)
 			sheet.role = sheet.link_role;
 	}
 	storage_scan_end(&scan);
@@ -207,6 +218,36 @@ permission_of_member(int64 sheet_id, int64 uid, Snapshot snapshot, const Permiss
 	return role;
 }
 
+/* The link is of this sheet, whole, and may be used now. A link to a rectangle gives no role on the sheet. */
+static bool
+permission_link_is_valid(StorageScan *scan, int64 sheet_id)
+{
+	bool never, isnull;
+	TimestampTz ends = DatumGetTimestampTz(storage_value(scan, "expires_at", &never));
+
+	if (DatumGetInt64(storage_value(scan, "sheet_id", &isnull)) != sheet_id ||
+		DatumGetBool(storage_value(scan, "blocked", &isnull)))
+		return false;
+	(void) storage_value(scan, "revoked_at", &isnull);
+	if (!isnull)
+		return false;
+	return !DatumGetBool(storage_value(scan, "rectangle", &isnull)) && (never || GetCurrentTimestamp() < ends);
+}
+
+/* The role of a guest. */
+static SheetRole
+permission_of_link(int64 sheet_id, int64 uid, Snapshot snapshot)
+{
+	StorageKey key = {1, BTEqualStrategyNumber, false, permission_link_of(uid)};
+	StorageScan scan;
+	SheetRole role = ROLE_NONE;
+
+	if (permission_scan(&scan, STORAGE_LINK, snapshot, &key, 1) && permission_link_is_valid(&scan, sheet_id))
+		role = Min(permission_role_in(&scan, "role"), ROLE_EDITOR);
+	storage_scan_end(&scan);
+	return role;
+}
+
 /* An account and its role. */
 typedef struct PermissionFound
 {
@@ -228,6 +269,8 @@ permission_find_by(int64 sheet_id, int64 as_uid, bool now, Snapshot snapshot)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("sheet " INT64_FORMAT " does not exist", sheet_id)));
 	if (sees_all)
 		role = ROLE_OWNER;
+	else if (permission_is_guest(uid))
+		role = permission_of_link(sheet_id, uid, snapshot);
 	else if (uid != 0 && role < ROLE_EDITOR)
 		role = Max(role, permission_of_member(sheet_id, uid, snapshot, &sheet));
 	return (PermissionFound){uid, role, sheet.trashed};

@@ -16,6 +16,28 @@ typedef enum SheetRole
 } SheetRole;
 
 /*
+ * Whoever acts by a link (sheet.link) is a guest. A guest's uid is the negative number of the link.
+ */
+#define GUEST_SUFFIX	  " (guest)" /* behind the name that a guest has chosen */
+#define GUEST_LINK_SUFFIX " (link)"	 /* behind the label of a link: the name of its guests in the log */
+
+static inline bool
+permission_is_guest(int64 uid)
+{
+	return uid < 0;
+}
+
+/* The number of a guest's link. */
+static inline int64
+permission_link_of(int64 uid)
+{
+	return (int64) (0 - (uint64) uid);
+}
+
+/* Raises 42501 for a guest, who has neither sheets nor files of his own. */
+extern void permission_refuse_guest(int64 uid);
+
+/*
  * The account for which the caller acts: as_uid if it is not 0 (42501 unless the caller is a superuser or a member of
  * sheet_gateway), otherwise the account linked to the current SQL role, 0 if there is none.
  */

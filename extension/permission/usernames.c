@@ -5,7 +5,9 @@
 #include "permission/catalog.h"
 #include "catalog/pg_type.h"
 #include "journal/store/storage.h"
+#include "permission/permission.h"
 #include "permission/usernames.h"
+#include "utils/builtins.h"
 #include "utils/memutils.h"
 
 #define USERNAMES_CACHED 256
@@ -24,21 +26,24 @@ usernames_init(Usernames *names, Snapshot snapshot)
 	*names = (Usernames){snapshot, CurrentMemoryContext, NULL};
 }
 
-/* In the current memory context. */
+/* In the current memory context. No account has a name that ends as that of a link (accounts.c). */
 static text *
 usernames_read(Snapshot snapshot, int64 uid)
 {
-	StorageKey key = {1, BTEqualStrategyNumber, false, uid};
+	bool guest = permission_is_guest(uid);
+	StorageKey key = {1, BTEqualStrategyNumber, false, guest ? permission_link_of(uid) : uid};
 	StorageScan scan;
 	text *name = NULL;
 
-	storage_scan_begin(&scan, STORAGE_ACCOUNT, snapshot, &key, 1);
+	storage_scan_begin(&scan, guest ? STORAGE_LINK : STORAGE_ACCOUNT, snapshot, &key, 1);
 	if (storage_scan_next(&scan, ForwardScanDirection))
 	{
 		bool isnull;
-		Datum value = storage_value(&scan, "name", &isnull);
+		Datum value = storage_value(&scan, guest ? "label" : "name", &isnull);
 
-		if (!isnull)
+		if (!isnull && guest)
+			name = cstring_to_text(psprintf("%s%s", TextDatumGetCString(value), GUEST_LINK_SUFFIX));
+		else if (!isnull)
 			name = DatumGetTextPCopy(value);
 	}
 	storage_scan_end(&scan);
@@ -72,6 +77,14 @@ usernames_get(Usernames *names, int64 uid)
 	if (entry->uid != uid)
 		usernames_load(names, entry, uid);
 	return entry->name;
+}
+
+bool
+usernames_is_of_links(text *name)
+{
+	size_t len = VARSIZE_ANY_EXHDR(name), suffix = strlen(GUEST_LINK_SUFFIX);
+
+	return len >= suffix && memcmp(VARDATA_ANY(name) + len - suffix, GUEST_LINK_SUFFIX, suffix) == 0;
 }
 
 bool

@@ -22,13 +22,15 @@
 #include <openssl/hmac.h>
 
 #include "auth/base64.h"
+#include "support/buf.h"
 #include "support/json.h"
 
 #define SIGNATURE_LEN	32
-#define JSON_DEPTH_MAX	8			/* the gateway's own tokens have depth 1 */
-#define CLOCK_SKEW		60			/* seconds by which the clocks of gateways may differ */
-#define KEY_FILE_MAX	(16 * 1024) /* bytes */
-#define SECRET_VARIETY	8			/* minimum number of different characters */
+#define JSON_DEPTH_MAX	8				   /* the gateway's own tokens have depth 1 */
+#define CLOCK_SKEW		60				   /* seconds by which the clocks of gateways may differ */
+#define KEY_FILE_MAX	(16 * 1024)		   /* bytes */
+#define SECRET_VARIETY	8				   /* minimum number of different characters */
+#define JWT_GUESTS		(INT64_C(1) << 52) /* numbers of links are lower */
 #define HOW_TO_MAKE_ONE "make one with: openssl rand -hex 32"
 
 static bool
@@ -194,20 +196,32 @@ bool
 jwt_sign(const JwtKeys *keys, const JwtClaims *claims, char *to, size_t size)
 {
 	unsigned char signature[SIGNATURE_LEN];
-	char header[128], payload[256], id[40] = "", token[JWT_MAX];
-	size_t len;
+	char header[128], id[40] = "", token[JWT_MAX];
+	Buf payload = {NULL, 0, 0};
+	size_t len, payload_len;
 
 	if (keys->count == 0)
 		return false;
 	snprintf(header, sizeof(header), "{\"alg\":\"HS256\",\"typ\":\"JWT\",\"kid\":\"%s\"}", keys->keys[0].kid);
 	if (claims->id != 0)
 		snprintf(id, sizeof(id), ",\"tid\":%lld", (long long) claims->id);
-	snprintf(payload, sizeof(payload), "{\"uid\":%lld,\"gen\":%lld%s,\"iat\":%lld,\"exp\":%lld}",
-			 (long long) claims->uid, (long long) claims->generation, id, (long long) claims->issued_at,
-			 (long long) claims->expires_at);
+	buf_printf(&payload, "{\"uid\":%lld,\"gen\":%lld%s,\"iat\":%lld,\"exp\":%lld", (long long) claims->uid,
+			   (long long) claims->generation, id, (long long) claims->issued_at, (long long) claims->expires_at);
+	if (claims->name[0] != '\0')
+	{
+		buf_puts(&payload, ",\"name\":");
+		buf_puts_json(&payload, claims->name);
+	}
+	buf_puts(&payload, "}");
 	len = base64_encode(BASE64_URL, header, strlen(header), token, sizeof(token));
 	token[len++] = '.';
-	len += base64_encode(BASE64_URL, payload, strlen(payload), token + len, sizeof(token) - len);
+	payload_len = buf_failed(&payload)
+					  ? 0
+					  : base64_encode(BASE64_URL, payload.data, payload.len, token + len, sizeof(token) - len);
+	buf_free(&payload);
+	if (payload_len == 0 || len + payload_len + 2 + BASE64_LENGTH(SIGNATURE_LEN) > sizeof(token))
+		return false;
+	len += payload_len;
 	if (!compute_signature(&keys->keys[0], token, len, signature))
 		return false;
 	token[len++] = '.';
@@ -289,6 +303,21 @@ check_header(const JwtKeys *keys, const char *part, size_t len, const JwtKey **k
 	return status;
 }
 
+/* Guests have a name, accounts none. */
+static bool
+take_name(const cJSON *object, JwtClaims *claims)
+{
+	const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, "name"));
+	size_t len = name != NULL ? strlen(name) : 0;
+
+	if (claims->uid > 0)
+		return true;
+	if (len == 0 || len >= sizeof(claims->name))
+		return false;
+	memcpy(claims->name, name, len + 1);
+	return true;
+}
+
 static JwtStatus
 check_claims(const char *part, size_t len, int64_t now, JwtClaims *claims)
 {
@@ -298,9 +327,9 @@ check_claims(const char *part, size_t len, int64_t now, JwtClaims *claims)
 
 	if (payload == NULL)
 		return JWT_BAD_CLAIMS;
-	good = take_integer(payload, "uid", true, 1, &claims->uid) &&
-		   take_integer(payload, "gen", true, 0, &claims->generation) && claims->generation <= INT32_MAX &&
-		   take_integer(payload, "exp", true, 0, &claims->expires_at) &&
+	good = take_integer(payload, "uid", true, -JWT_GUESTS, &claims->uid) && claims->uid != 0 &&
+		   take_name(payload, claims) && take_integer(payload, "gen", true, 0, &claims->generation) &&
+		   claims->generation <= INT32_MAX && take_integer(payload, "exp", true, 0, &claims->expires_at) &&
 		   take_integer(payload, "iat", false, 0, &claims->issued_at) &&
 		   take_integer(payload, "tid", false, 0, &claims->id) && take_integer(payload, "nbf", false, 0, &not_before);
 	cJSON_Delete(payload);

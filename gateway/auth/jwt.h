@@ -2,7 +2,8 @@
  * jwt.h - JSON Web Tokens, HS256 only (RFC 7515, 7519), signed with OpenSSL's HMAC.
  *
  * Claims: uid, gen (the account's token generation: a password change revokes older tokens), tid (the token's id, by
- * which it is revoked alone), iat, exp. The header's kid names the key.
+ * which it is revoked alone), iat, exp. A guest has a negative uid, and the name that is shown. The header's kid names
+ * the key.
  */
 #ifndef JWT_H
 #define JWT_H
@@ -27,13 +28,16 @@ typedef struct JwtKeys
 	int count;
 } JwtKeys;
 
+#define JWT_NAME_MAX 240 /* bytes */
+
 typedef struct JwtClaims
 {
-	int64_t uid;
+	int64_t uid; /* negative: a guest */
 	int64_t generation;
-	int64_t issued_at;	/* seconds */
-	int64_t expires_at; /* seconds */
-	int64_t id;			/* of the token, 1 to 2^53 - 1; 0: it has none */
+	int64_t issued_at;		 /* seconds */
+	int64_t expires_at;		 /* seconds */
+	int64_t id;				 /* of the token, 1 to 2^53 - 1; 0: it has none */
+	char name[JWT_NAME_MAX]; /* of a guest, as shown to others; otherwise "" */
 } JwtClaims;
 
 /* By what the token is revoked. One without an id is revoked with those of the same account and second. */

@@ -25,6 +25,11 @@ COMMENT ON COLUMN sheet.list.link_role IS
 COMMENT ON COLUMN sheet.list.opened_at IS
 	'when the account last opened it, to the hour; null for superusers';
 
+CREATE VIEW sheet.links WITH (security_barrier) AS
+	SELECT s.sheet_id, l.*
+	FROM sheet.list s, LATERAL sheet.links(s.sheet_id) l WHERE s.role = 'owner';
+COMMENT ON VIEW sheet.links IS 'The share links of the sheets that the current role owns; see sheet.links().';
+
 CREATE VIEW sheet.cells WITH (security_barrier) AS
 	SELECT l.sheet_id, r."row", r.col, r.a1, r.content, r.style
 	FROM sheet.list l, LATERAL sheet.range(l.sheet_id) r WHERE NOT l.trashed;

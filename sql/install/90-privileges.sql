@@ -8,12 +8,13 @@ CREATE OR REPLACE FUNCTION sheet.granted(OUT grantee text, OUT privilege text, O
 	SELECT g.grantee, g.privilege, g.kind, n.name FROM (VALUES
 		('public', 'USAGE', 'SCHEMA', 'sheet'),
 		('public', 'USAGE', 'TYPE', 'applied logged_edit'),
-		('public', 'SELECT', 'TABLE', 'cache_stats cells list locks log paste_stats timer_stats version_stats'),
+		('public', 'SELECT', 'TABLE', 'cache_stats cells links list locks log paste_stats timer_stats version_stats'),
 		-- these check what the caller may do
 		('public', 'EXECUTE', 'ROUTINE', 'access account_files account_sheets am_check as_table at cache_stats_read check_role column_names
 			commit create create_view current_uid delete_columns delete_rows diff diff_properties export_csv file_delete fsck fsck_all
 			get history import_csv import_csv_into info insert_columns insert_rows label_version link_account list_column list_items lock locked locks_read
 			log_edits member_role members newest_version open_link properties purge range read_cells read_csv recover rename
+			change_link create_link links revoke_link
 			require_lock role_of rollback saved_versions sees_all set set_property set_range share share_link split tag_counts timer_stats_read trash trim
 			unlock unshare version_stats_read versions'),
 		('public', 'EXECUTE', 'ROUTINE', 'paste_create paste_get paste_stats_read'),
@@ -23,6 +24,7 @@ CREATE OR REPLACE FUNCTION sheet.granted(OUT grantee text, OUT privilege text, O
 		('pg_monitor', 'EXECUTE', 'ROUTINE', 'cache_entries_read fsck_progress_read paste_block paste_delete pastes_read'),
 		('sheet_gateway', 'SELECT', 'TABLE', 'gateways'),
 		('sheet_gateway', 'EXECUTE', 'ROUTINE', 'account_create account_find account_get account_rename
+			count_link_uses enter_link guest_left link_range link_target
 			account_revoke_token account_revoke_tokens account_seen account_set_password account_token_revoked apply claim client_acknowledged coordinator_acquire
 			coordinator_holder doctor file_abort file_begin file_by_key file_end file_get file_info file_list file_put follow holders import_abort import_begin
 			import_end import_put paste_viewed read_properties read_version register_opening release report_gateway tail'),

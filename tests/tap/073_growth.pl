@@ -73,11 +73,19 @@ my %parameters = (
 	'follow.c follow_sql' => [ '5', 'NULL', '0' ],
 	'health.c sql' => [],
 	'held.c held_sql' => ['ARRAY[$busy]'],
+	'guests.c enter_sql' => [ q{'key'}, q{'Zoe'}, 'NULL' ],
+	'guests.c cells_sql' => ['-$rect'],
+	'guests.c uses_sql' => [ '$link', '3' ],
+	'links.c links_list_sql' => [ '$quiet', '$rich' ],
+	'links.c link_create_sql' => [ '$quiet', q{'viewer'}, '2000000000', 'NULL', 'NULL', 'NULL', '$rich' ],
+	'links.c link_change_sql' => [ '$quiet', '$rich', '$link', q{'editor'}, '2000000000', 'NULL', q{'label'}, 'false' ],
+	'links.c link_revoke_sql' => [ '$quiet', '$rich', '$link' ],
 	'log_stream.c log_sql' => [ '$busy', '$version', '$guest', '0', '100' ],
 	'account.c account_get_sql' => [ '$rich', '5' ],
 	'pastes.c paste_create_sql' => [ q{'twenty bytes of text'}, q{'title'}, q{'csv'}, '60', q{'192.0.2.1'}, '$rich' ],
 	'pastes.c paste_get_sql' => [ q{'aaaaaaaaaaaaaaaaaaaaaaaaaa'}, '1' ],
 	'paste_cache.c paste_viewed_sql' => [ q{'aaaaaaaaaaaaaaaaaaaaaaaaaa'}, '7' ],
+	'account.c account_get_sql guest' => [ '-$link', '5' ],
 	'report.c sql' => [ q{'here:1'}, '1', q{'serving'}, '2', '3', '4', q{'http://here:2'} ],
 	'room.c room_claim_sql' => [ '$busy', '9', q{'here'}, 'true' ],
 	'room.c room_measure_sql' => ['$busy'],
@@ -113,6 +121,7 @@ my %parameters = (
 	'routes_version.c version_rollback_sql' => [ '$busy', '$version', '$rich', 'NULL' ],
 	'v1_session.c refusal_sql' => [ '$busy', '0', '0' ],
 	'admission.c check_sql' => [ '$busy', '$guest', '5' ],
+	'admission.c check_sql guest' => [ '$quiet', '-$link', '5' ],
 	'admission.c link_sql' => [ '$busy', q{'key'}, '$guest' ],
 	'snapshot.c head_present_sql' => ['$busy'],
 	'snapshot.c head_version_sql' => [ '$busy', '$version' ],
@@ -224,6 +233,10 @@ UPDATE sheet.file SET link_key = 'key' WHERE name = 'file 7';
 INSERT INTO ids SELECT 'file', upload_id FROM sheet.file WHERE name = 'file 7';
 INSERT INTO ids SELECT 'import', sheet.import_begin('import', NULL, id('rich'));
 INSERT INTO ids SELECT 'upload', upload_id FROM sheet.file_begin(id('busy'), 'upload', NULL, 100, id('rich'));
+INSERT INTO sheet.link (sheet_id, digest, role, label, created_by) SELECT s.sheet_id, CASE s.sheet_id WHEN id('quiet') THEN sha256('key') ELSE sha256(s.sheet_id::text::bytea) END, 'viewer', 'a link', 0 FROM sheet.sheet s;
+INSERT INTO ids SELECT 'link', link_id FROM sheet.link WHERE sheet_id = id('quiet');
+INSERT INTO ids SELECT 'rect', link_id FROM sheet.create_link(id('busy'), ref => 'A1:C3');
+INSERT INTO sheet.link_rect SELECT id('busy'), id('rect'), -n, 0, 0, 2, 2 FROM generate_series(1, $size->{edits}) n;
 INSERT INTO sheet.client SELECT id('busy'), id('guest'), n, 1, now() FROM generate_series(1, $size->{clients}) n;
 INSERT INTO sheet.ownership SELECT sheet_id, 3, 'here' FROM sheet.sheet ON CONFLICT DO NOTHING;
 INSERT INTO ids SELECT 'last', r.seq FROM sheet.read_cells(id('busy'), 0, 0, 0, 0) r;

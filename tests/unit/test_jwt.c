@@ -345,6 +345,33 @@ test_key_files(void)
 	TAP_OK(!jwt_keys_load(&loaded, "/tmp", reason, sizeof(reason)), "a directory: %s", reason);
 }
 
+static void
+test_guests(void)
+{
+	JwtClaims in = {.uid = -7, .generation = 1, .issued_at = NOW, .expires_at = NOW + 1, .id = 5}, out;
+	char token[JWT_MAX];
+
+	strcpy(in.name, "Zo\xC3\xAB \"\\ (guest)");
+	TAP_OK(jwt_sign(&keys, &in, token, sizeof(token)) && jwt_verify(&keys, token, strlen(token), NOW, &out) == JWT_OK &&
+			   memcmp(&in, &out, sizeof(in)) == 0,
+		   "a guest has a negative uid and a name");
+	memset(in.name, '"', sizeof(in.name) - 1);
+	TAP_OK(jwt_sign(&keys, &in, token, sizeof(token)) && jwt_verify(&keys, token, strlen(token), NOW, &out) == JWT_OK &&
+			   memcmp(&in, &out, sizeof(in)) == 0,
+		   "the longest name, each of whose characters is escaped, fits");
+	expect(token_of(GOOD_HEADER, "{\"uid\":-7,\"gen\":2,\"exp\":1700000100}"), JWT_BAD_CLAIMS,
+		   "a guest without a name");
+	expect(token_of(GOOD_HEADER, "{\"uid\":-4503599627370497,\"gen\":2,\"exp\":1700000100,\"name\":\"x\"}"),
+		   JWT_BAD_CLAIMS, "a guest whose link has too high a number");
+	expect(token_of(GOOD_HEADER, "{\"uid\":7,\"gen\":2,\"exp\":1700000100,\"name\":\"x\"}"), JWT_OK,
+		   "the name of an account");
+	TAP_OK(jwt_verify(&keys, token_of(GOOD_HEADER, "{\"uid\":7,\"gen\":2,\"exp\":1700000100,\"name\":\"x\"}"),
+					  strlen(token_of(GOOD_HEADER, "{\"uid\":7,\"gen\":2,\"exp\":1700000100,\"name\":\"x\"}")), NOW,
+					  &out) == JWT_OK &&
+			   out.name[0] == '\0',
+		   "is not taken");
+}
+
 int
 main(void)
 {
@@ -358,6 +385,7 @@ main(void)
 	test_header();
 	test_shape();
 	test_claims();
+	test_guests();
 	test_rotation();
 	test_key_texts();
 	test_key_files();

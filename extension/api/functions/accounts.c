@@ -7,6 +7,7 @@
 #include "miscadmin.h"
 #include "permission/permission.h"
 #include "common/person_name.h"
+#include "api/functions/functions.h"
 #include "journal/store/history.h"
 #include "mb/pg_wchar.h"
 #include "utils/acl.h"
@@ -39,6 +40,12 @@ static CatalogQuery account_by_name = {
 	"SELECT uid, name, password_hash, token_generation FROM sheet.account WHERE name = $1", {TEXTOID}};
 static CatalogQuery account_by_uid = {"SELECT uid, name, token_generation FROM sheet.account WHERE uid = $1",
 									  {INT8OID}};
+static CatalogQuery account_of_link = {"SELECT -link_id, label || '" GUEST_LINK_SUFFIX "', generation "
+									   "FROM sheet.link WHERE link_id = -$1 AND " LINK_IS_VALID,
+									   {INT8OID}};
+static CatalogQuery account_seen_link = {"SELECT label || '" GUEST_LINK_SUFFIX
+										 "' FROM sheet.link WHERE link_id = -$1 AND sheet_id = $2",
+										 {INT8OID, INT8OID}};
 /* Cheap lookups come first. */
 static CatalogQuery account_seen = {"SELECT name FROM sheet.account a WHERE uid = $1 AND "
 									"(EXISTS (SELECT FROM sheet.member m WHERE m.sheet_id = $2 AND m.uid = $1) "
@@ -163,6 +170,24 @@ account_name_error(const char *name)
 	ereport(ERROR, (errcode(ERRCODE_UNIQUE_VIOLATION), errmsg("the account name \"%s\" is taken", name)));
 }
 
+/* Names that are shown for guests end like this. No account may have such a name, nor one that looks like it. */
+static void
+account_refuse_guests_name(const char *name, const char *skeleton)
+{
+	static const char *const suffixes[] = {GUEST_SUFFIX, GUEST_LINK_SUFFIX};
+
+	for (int i = 0; i < lengthof(suffixes); i++)
+	{
+		const char *suffix = account_skeleton(suffixes[i] + 1); /* without the blank */
+		size_t len = strlen(skeleton), suffix_len = strlen(suffix);
+
+		if (len >= suffix_len && strcmp(skeleton + len - suffix_len, suffix) == 0)
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("the account name must not end with \"%s\"", suffixes[i] + 1),
+							errdetail("The names of those who have no account are shown so.")));
+	}
+}
+
 /* Returns the name's skeleton. Raises 23505 if another account than uid (0: any) has this name or one that looks alike.
  */
 static char *
@@ -171,6 +196,7 @@ account_require_free(int64 uid, const char *name)
 	char *skeleton = account_skeleton(name);
 	NullableDatum args[] = {CATALOG_INT64(uid), CATALOG_TEXT(name)};
 
+	account_refuse_guests_name(name, skeleton);
 	if (catalog_execute(&account_name_taken, args) > 0)
 		account_name_error(name);
 	args[1] = CATALOG_TEXT(skeleton);
@@ -222,7 +248,8 @@ Datum
 sheet_account_get(PG_FUNCTION_ARGS)
 {
 	permission_require_gateway();
-	return catalog_return_rows(fcinfo, &account_by_uid, fcinfo->args, true);
+	return catalog_return_rows(fcinfo, permission_is_guest(PG_GETARG_INT64(0)) ? &account_of_link : &account_by_uid,
+							   fcinfo->args, true);
 }
 
 /* account_seen(sheet_id, uid) */
@@ -234,6 +261,8 @@ sheet_account_seen(PG_FUNCTION_ARGS)
 
 	permission_require_gateway();
 	catalog_require_args(fcinfo);
+	if (permission_is_guest(PG_GETARG_INT64(1)))
+		return catalog_return_text(fcinfo, &account_seen_link, args, true);
 	history_last_edit(PG_GETARG_INT64(0), GetActiveSnapshot(), &last);
 	args[2] = CATALOG_INT64(last.last_seq - ACCOUNT_SEEN_EDITS);
 	return catalog_return_text(fcinfo, &account_seen, args, true);

@@ -332,6 +332,7 @@ sheet_import_begin(PG_FUNCTION_ARGS)
 	CatalogScope scope;
 
 	permission_require_gateway();
+	permission_refuse_guest(uid);
 	catalog_check_name("sheet name", name, SHEET_NAME_MAX);
 	catalog_begin(&scope);
 	if (catalog_run(&import_expire, args, false) > 0)

@@ -266,6 +266,7 @@ sheet_file_begin(PG_FUNCTION_ARGS)
 	if (size < 0)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a file has 0 bytes or more")));
 	uid = permission_require(sheet_id, as_uid, ROLE_EDITOR, false);
+	permission_refuse_guest(uid);
 	args[3] = CATALOG_INT64(uid);
 	catalog_begin(&scope);
 	if (catalog_run(&files_lock_sheet, args, false) == 0)

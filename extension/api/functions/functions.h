@@ -14,6 +14,12 @@ extern Size locks_shmem_size(void);
 /* From the shmem startup hook, under AddinShmemInitLock. */
 extern void locks_shmem_startup(void);
 
+/* links.c: the condition of sheet.link that the link may be used now. */
+#define LINK_IS_VALID                                                                                                  \
+	"revoked_at IS NULL AND NOT blocked AND (expires_at IS NULL OR expires_at > pg_catalog.clock_timestamp())"
+/* 128 random bits in the alphabet of addresses (RFC 4648, base64url). */
+extern char *links_random_key(void);
+
 #define SHEET_NAME_MAX 255 /* characters */
 
 /* sheets.c: sheet.create(name, rows, cols, link_role, as_uid), also called by the CSV import. */

@@ -157,7 +157,7 @@ apply_read_clients(ArrayType *array, JournalApply *call)
 							   APPLY_MAX_CLIENTS)));
 	for (int i = 0; i < n; i += 4)
 	{
-		if (numbers[i] <= 0 || numbers[i + 1] <= 0 || numbers[i + 2] <= 0 || numbers[i + 3] < numbers[i + 2])
+		if (numbers[i] == 0 || numbers[i + 1] <= 0 || numbers[i + 2] <= 0 || numbers[i + 3] < numbers[i + 2])
 			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a client's operations are malformed"),
 							errdetail("In group %d.", i / 4 + 1)));
 	}

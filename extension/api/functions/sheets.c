@@ -23,7 +23,6 @@ PG_FUNCTION_INFO_V1(sheet_members);
 PG_FUNCTION_INFO_V1(sheet_access);
 PG_FUNCTION_INFO_V1(sheet_open_link);
 
-#define SHEET_KEY_CHARS 22 /* of six bits */
 #define ACCESS_MAX_ROWS 1000
 
 static CatalogQuery sheets_insert = {"INSERT INTO sheet.sheet (sheet_id, name, owner, link_role, init_rows, init_cols) "
@@ -85,6 +84,7 @@ static CatalogQuery sheets_access = {
 	"JOIN sheet.sheet s USING (sheet_id)) m LEFT JOIN LATERAL "
 	"(SELECT a.name FROM sheet.account a WHERE a.uid = m.uid OFFSET 0) a ON true ORDER BY m.uid",
 	{INT8OID, INT8OID, INT8OID}};
+static CatalogQuery sheets_delete_links = {"DELETE FROM sheet.link WHERE sheet_id = $1", {INT8OID}};
 static CatalogQuery sheets_delete_labels = {"DELETE FROM sheet.version_label WHERE sheet_id = $1", {INT8OID}};
 
 static void
@@ -113,6 +113,7 @@ sheets_new_owner(int64 as_uid)
 {
 	int64 uid = permission_uid(as_uid);
 
+	permission_refuse_guest(uid);
 	if (uid == 0 && !superuser())
 		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 						errmsg("the role \"%s\" has no account to own a sheet", GetUserNameFromId(GetUserId(), false)),
@@ -238,6 +239,7 @@ sheet_purge(PG_FUNCTION_ARGS)
 	catalog_begin(&scope);
 	catalog_run_latest(&sheets_delete_members, fcinfo->args);
 	catalog_run_latest(&sheets_delete_labels, fcinfo->args);
+	catalog_run_latest(&sheets_delete_links, fcinfo->args);
 	files_delete_all(sheet_id);
 	catalog_end(&scope);
 	PG_RETURN_VOID();
@@ -295,22 +297,6 @@ sheet_unshare(PG_FUNCTION_ARGS)
 	return sheets_change_member(fcinfo, &sheets_unshare, NULL, catalog_arg_int64(fcinfo, 2, 0));
 }
 
-/* 128 random bits in the alphabet of addresses (RFC 4648, base64url). */
-static char *
-sheets_random_key(void)
-{
-	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-	unsigned char bytes[SHEET_KEY_CHARS];
-	char *key = palloc(SHEET_KEY_CHARS + 1);
-
-	if (!pg_strong_random(bytes, sizeof(bytes)))
-		ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate a random key")));
-	for (int i = 0; i < SHEET_KEY_CHARS; i++)
-		key[i] = alphabet[bytes[i] & 63];
-	key[SHEET_KEY_CHARS] = '\0';
-	return key;
-}
-
 /* share_link(sheet_id, role, as_uid): NULL ends the link. Members by an older link lose its role, since their link_no
  * is not the sheet's any more. */
 Datum
@@ -322,7 +308,7 @@ sheet_share_link(PG_FUNCTION_ARGS)
 	if (!PG_ARGISNULL(1))
 	{
 		sheets_check_shared_role(text_to_cstring(PG_GETARG_TEXT_PP(1)));
-		args[2] = CATALOG_TEXT(sheets_random_key());
+		args[2] = CATALOG_TEXT(links_random_key());
 	}
 	permission_require(sheet_id, catalog_arg_int64(fcinfo, 2, 0), ROLE_OWNER, false);
 	sheets_change(sheet_id, &sheets_link, args, false);
@@ -342,8 +328,10 @@ sheet_open_link(PG_FUNCTION_ARGS)
 	int64 as_uid = catalog_arg_int64(fcinfo, 2, 0);
 	int64 uid = permission_uid(as_uid);
 	NullableDatum args[] = {fcinfo->args[0], CATALOG_INT64(uid), fcinfo->args[1]};
-	SheetRole before = permission_role(sheet_id, as_uid);
+	SheetRole before;
 
+	permission_refuse_guest(uid);
+	before = permission_role(sheet_id, as_uid);
 	if (uid != 0 && catalog_execute(&sheets_open_link, args) > 0 && before != ROLE_NONE)
 		follow_register_account(uid);
 	PG_RETURN_TEXT_P(cstring_to_text(permission_role_name(permission_require_now(sheet_id, as_uid, ROLE_VIEWER))));

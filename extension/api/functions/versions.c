@@ -159,14 +159,16 @@ sheet_read_version(PG_FUNCTION_ARGS)
 
 /* ---- the versions as rows ---- */
 
-/* Of versions v: the account's name, and the label that the version got later, which is empty if it was removed. */
+/* Of versions v: the name of the account or link, and the label that the version got later, which is empty if it was
+ * removed. */
 #define VERSIONS_SELECT                                                                                                \
 	"SELECT v.version_id, v.seq, v.at, v.uid, a.name, CASE WHEN l.label IS NULL THEN v.label ELSE nullif(l.label, "    \
 	"'') "                                                                                                             \
 	"END, "
 #define VERSIONS_CAUSE "(ARRAY['commit', 'rollback', 'log', 'eviction'])[v.cause + 1] FROM "
 #define VERSIONS_JOIN                                                                                                  \
-	"LEFT JOIN LATERAL (SELECT a.name FROM sheet.account a WHERE a.uid = v.uid OFFSET 0) a ON true "                   \
+	"LEFT JOIN LATERAL (SELECT a.name FROM sheet.account a WHERE a.uid = v.uid UNION ALL "                             \
+	"SELECT l.label || '" GUEST_LINK_SUFFIX "' FROM sheet.link l WHERE v.uid < 0 AND l.link_id = -v.uid) a ON true "   \
 	"LEFT JOIN LATERAL (SELECT l.label FROM sheet.version_label l WHERE l.sheet_id = $1 AND l.version_id = "           \
 	"v.version_id OFFSET 0) l ON true ORDER BY v.version_id"
 

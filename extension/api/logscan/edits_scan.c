@@ -76,6 +76,8 @@ edits_limit_text(CallRange *ranges, int column, text *value)
 		call_range_limit(&ranges[EDITS_KIND], BTGreaterEqualStrategyNumber, EDIT_SET);
 		call_range_limit(&ranges[EDITS_KIND], BTLessEqualStrategyNumber, EDIT_STYLE);
 	}
+	else if (usernames_is_of_links(value))
+		call_range_limit(&ranges[EDITS_UID], BTLessStrategyNumber, 0);
 	else if (usernames_find(value, &uid))
 		call_range_limit(&ranges[EDITS_UID], BTEqualStrategyNumber, uid);
 	else

@@ -166,7 +166,8 @@ follow_register_status(int64 sheet_id)
 void
 follow_register_account(int64 uid)
 {
-	follow_register_status(-uid);
+	if (uid > 0)
+		follow_register_status(-uid);
 }
 
 static void

@@ -34,7 +34,8 @@ extern void follow_publish(int64 sheet_id, int64 seq, int64 origin);
 extern void follow_publish_database(Oid database);
 /* Registers FOLLOW_STATUS, which is published if the current (sub)transaction commits. */
 extern void follow_register_status(int64 sheet_id);
-/* The same for an account whose name or tokens changed: the event has the sheet id -uid. */
+/* The same for an account whose name or tokens changed: the event has the sheet id -uid. A change of a link is one of
+ * its sheet. */
 extern void follow_register_account(int64 uid);
 
 /* False without shared memory: then the functions below must not be called. */

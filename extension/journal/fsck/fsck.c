@@ -111,13 +111,14 @@ fsck_check_client(Fsck *fsck, StorageScan *scan, Relation rel)
 	int64 uid = storage_int64(scan, CLIENT_UID);
 	int64 client = storage_int64(scan, CLIENT_CLIENT);
 	int64 operation = storage_int64(scan, CLIENT_ACKNOWLEDGED);
-	char *place = psprintf("client " INT64_FORMAT " of account " INT64_FORMAT, client, uid);
+	int64 id = uid < 0 ? (int64) (0 - (uint64) uid) : uid; /* of a guest: the link */
+	char *place = psprintf("client " INT64_FORMAT " of %s " INT64_FORMAT, client, uid < 0 ? "link" : "account", id);
 
-	if (!fsck_find_id(STORAGE_ACCOUNT, BTEqualStrategyNumber, fsck->snapshot, &uid))
+	if (!fsck_find_id(uid < 0 ? STORAGE_LINK : STORAGE_ACCOUNT, BTEqualStrategyNumber, fsck->snapshot, &id))
 	{
 		if (fsck->repair)
 			simple_table_tuple_delete(rel, &scan->slot->tts_tid, fsck->snapshot);
-		fsck_report(fsck, FSCK_WARNING, true, place, "the account is gone");
+		fsck_report(fsck, FSCK_WARNING, true, place, uid < 0 ? "the link is gone" : "the account is gone");
 		return;
 	}
 	if (client < 1 || client > CLIENT_MAX_NUMBER)

@@ -30,9 +30,9 @@
 
 #define STORAGE_MAX_INDEXES 16
 
-static const char *const storage_names[STORAGE_TABLES] = {"log_batch", "segment", "version",  "version_tile",
-														  "ownership", "sheet",	  "account",  "account",
-														  "member",	   "client",  "log_trim", "property_set"};
+static const char *const storage_names[STORAGE_TABLES] = {
+	"log_batch", "segment", "version", "version_tile", "ownership",	   "sheet", "account",
+	"account",	 "member",	"client",  "log_trim",	   "property_set", "link",	"link_rect"};
 
 typedef struct StorageInfo
 {

@@ -28,6 +28,8 @@ typedef enum StorageTable
 	STORAGE_CLIENT,
 	STORAGE_LOG_TRIM,
 	STORAGE_PROPERTY_SET,
+	STORAGE_LINK,
+	STORAGE_LINK_RECT,
 	STORAGE_TABLES
 } StorageTable;
 
@@ -117,6 +119,19 @@ typedef enum PropertySetColumn
 	PROPERTY_SET_DATA,
 	PROPERTY_SET_COLUMNS = PROPERTY_SET_DATA
 } PropertySetColumn;
+
+/* In the order of 46-links.sql. */
+typedef enum LinkRectColumn
+{
+	LINK_RECT_SHEET_ID = 1,
+	LINK_RECT_LINK_ID,
+	LINK_RECT_SEQ,
+	LINK_RECT_ROW0,
+	LINK_RECT_COL0,
+	LINK_RECT_ROW1,
+	LINK_RECT_COL1,
+	LINK_RECT_COLUMNS = LINK_RECT_COL1
+} LinkRectColumn;
 
 #define STORAGE_MAX_COLUMNS 13
 

@@ -452,8 +452,9 @@ journal_long_segment(int64 sheet_id, int64 edits, int64 bytes)
 void
 journal_purge(int64 sheet_id)
 {
-	static const StorageTable tables[] = {STORAGE_LOG_BATCH, STORAGE_SEGMENT, STORAGE_VERSION,	   STORAGE_VERSION_TILE,
-										  STORAGE_OWNERSHIP, STORAGE_CLIENT,  STORAGE_PROPERTY_SET};
+	static const StorageTable tables[] = {STORAGE_LOG_BATCH,	STORAGE_SEGMENT,   STORAGE_VERSION,
+										  STORAGE_VERSION_TILE, STORAGE_OWNERSHIP, STORAGE_CLIENT,
+										  STORAGE_PROPERTY_SET, STORAGE_LINK_RECT};
 	WriterSheet *ws;
 
 	writer_require_writable("sheet.purge()");

@@ -21,7 +21,7 @@
  *        |      each    staging_lookup()          staging.c   what the cell holds; no-ops end here
  *        |  5 append    append_edit()             append.c    seq, time, previous content
  *        |                writer_begin_change()   writer.c    the first change of the transaction: entry marked
- *        |              property_write_apply()    property_write.c   the sheet's properties
+ *        |              property_write_apply()    property_write.c   properties, rectangles of links
  *        |  6 stage     staging_add()             staging.c   memory reserved in the shared grid
  *        |
  *        |      append_end()                      append.c    a row of log_batch, from its edits

@@ -3,13 +3,14 @@
  *
  * A call reads the sheet's properties at its first property edit or structure edit, applies its edits to them in
  * memory, and stores them once, after its last batch. Batches of cells do not read them. A structure edit of a sheet
- * without properties costs one index lookup.
+ * without properties costs two index lookups, one of them for the rectangles of share links (rect_store.c).
  */
 #include "postgres.h"
 
 #include "access/table.h"
 #include "common/a1.h"
 #include "journal/store/property_store.h"
+#include "journal/store/rect_store.h"
 #include "journal/store/storage.h"
 #include "journal/write/property_write.h"
 #include "support/stoppoint.h"
@@ -21,6 +22,7 @@ struct AppendProperties
 	MemoryContext context;
 	Properties set;
 	bool changed;
+	SheetRects rects; /* those of share links move with rows and columns as properties do */
 };
 
 static AppendProperties *
@@ -39,8 +41,10 @@ property_write_set(const WriterSheet *ws, AppendProperties **read)
 	property_store_init(&properties->set);
 	/* The lock of a writer, before reading: REINDEX blocks writers while it waits for readers. */
 	table_close(storage_open(STORAGE_PROPERTY_SET, RowExclusiveLock), NoLock);
+	table_close(storage_open(STORAGE_LINK_RECT, RowExclusiveLock), NoLock);
 	snapshot = RegisterSnapshot(writer_snapshot());
 	property_store_decode(ws->sheet_id, property_store_read(ws->sheet_id, snapshot), &properties->set);
+	rect_store_read(ws->sheet_id, snapshot, &properties->rects);
 	UnregisterSnapshot(snapshot);
 	MemoryContextSwitchTo(old);
 	*read = properties;
@@ -116,11 +120,20 @@ property_write_apply(AppendBatch *append, const Edit *edit)
 {
 	AppendProperties *properties;
 
-	if (edit->kind != EDIT_PROPERTY && !edit_is_structure(edit->kind))
+	int64 seq = append->ws->meta.last_seq + append->count;
+
+	if (edit->kind != EDIT_PROPERTY && edit->kind != EDIT_ROLLBACK && !edit_is_structure(edit->kind))
 		return;
 	properties = property_write_set(append->ws, append->properties);
+	if (edit->kind != EDIT_PROPERTY)
+	{
+		Snapshot snapshot = RegisterSnapshot(writer_snapshot());
+
+		rect_store_apply(append->ws->sheet_id, &properties->rects, edit, seq, snapshot);
+		UnregisterSnapshot(snapshot);
+	}
 	if (edit->kind == EDIT_PROPERTY)
-		(void) properties_apply(&properties->set, edit, (uint64) (append->ws->meta.last_seq + append->count));
+		(void) properties_apply(&properties->set, edit, (uint64) seq);
 	properties->changed |= edit->kind == EDIT_PROPERTY || properties_move(&properties->set, edit);
 }
 
@@ -129,6 +142,8 @@ property_write_end(WriterSheet *ws, AppendProperties *properties)
 {
 	if (properties == NULL)
 		return;
+	if (rect_store_end(ws->sheet_id, &properties->rects))
+		CommandCounterIncrement();
 	if (properties->changed)
 	{
 		STOP_POINT("property-store");

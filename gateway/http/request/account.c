@@ -189,7 +189,7 @@ account_check_generation(Request *request)
 	}
 	place_sign_in(conn_place(request->conn), request->claims.uid);
 	request->user_name = account->name;
-	request->renews = account_lacks_files_cookie(request);
+	request->renews = request->claims.uid > 0 && account_lacks_files_cookie(request);
 	request->no_store |= request->renews;
 	request->next(request);
 }
@@ -199,7 +199,7 @@ static void account_query(Request *request);
 static void
 account_answered(Request *request, PGresult *res)
 {
-	if (changes_since(-request->claims.uid, request->asked))
+	if (changes_since(changes_of_uid(request->claims.uid), request->asked))
 	{
 		account_query(request); /* res may be older than the change */
 		return;
@@ -211,7 +211,7 @@ account_answered(Request *request, PGresult *res)
 			accounts_put_token(request->claims.uid, jwt_token_id(&request->claims));
 	}
 	else
-		changes_register(-request->claims.uid);
+		changes_register(changes_of_uid(request->claims.uid));
 	account_check_generation(request);
 }
 
@@ -240,6 +240,8 @@ request_authenticate(Request *request, RequestNext next)
 		request_authenticate_program(request, token);
 	else if (jwt_verify_cached(&gateway.keys, token, strlen(token), gateway_now(), &request->claims) != JWT_OK)
 		request_refuse_token(request);
+	else if (request->claims.uid < 0 && !request->guests)
+		request_error(request, 403, "guests of a link have no account");
 	else if (accounts_is_fresh(account = accounts_find(request->claims.uid)) &&
 			 (account->generation != request->claims.generation ||
 			  accounts_has_token(account, jwt_token_id(&request->claims))))

@@ -122,6 +122,7 @@ struct Request
 	const char *cookie;		/* a cookie that may have the token; NULL: none may */
 	Scope scope;			/* with which an access token permits the route */
 	bool by_program;		/* it has an access token */
+	bool guests;			/* the route is also for guests */
 	bool by_status;			/* refusals are told by HTTP's codes instead of msg: routes of protocol v2 */
 	char int64s[REQUEST_INT64S][24];
 	int int64_count;
@@ -212,7 +213,7 @@ request_succeeded(const PGresult *res)
 #define COOKIE_SESSION "pg_sheet_session" /* for /v2/session */
 #define COOKIE_DEVICE  "pg_sheet_device"  /* for /login: a known device */
 /* Verifies the token, then calls next. Answers msg 1, or 401 (by_status), if it is not valid; 403 if it is an access
- * token without the scope of the route. */
+ * token without the scope of the route, or of a guest whom the route is not for. */
 extern void request_authenticate(Request *request, RequestNext next);
 extern void request_refuse_token(Request *request);
 /* The token: of the JSON body, the query, the Authorization header, or the cookie. */

@@ -55,7 +55,7 @@ log_put_edit(Buf *to, int64_t lid, const PGresult *res)
 	buf_printf(to, ",\"row\":%s,\"col\":%s", PQgetvalue(res, 0, 1), PQgetvalue(res, 0, 2));
 	routes_put_member(to, "old", PQgetvalue(res, 0, 3));
 	routes_put_member(to, "new", PQgetvalue(res, 0, 4));
-	buf_printf(to, ",\"uid\":%s", PQgetisnull(res, 0, 5) ? "0" : PQgetvalue(res, 0, 5));
+	routes_put_uid(to, PQgetisnull(res, 0, 5) ? "0" : PQgetvalue(res, 0, 5));
 	routes_put_member(to, "username", PQgetvalue(res, 0, 6));
 	buf_puts(to, "}");
 }

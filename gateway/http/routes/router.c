@@ -9,6 +9,7 @@
 #include "core/redirect.h"
 #include "http/api/api.h"
 #include "http/routes/routes.h"
+#include "http/share/share.h"
 #include "http/server/origin.h"
 #include "http/share/pastes.h"
 #include "support/json.h"
@@ -31,15 +32,16 @@ typedef enum Caller
 
 enum RouteFlags
 {
-	AT_OWNER = 1,	 /* redirected to the gateway that serves the sheet: see core/redirect.c */
-	BY_STATUS = 2,	 /* refusals have a status of HTTP's, not a msg */
-	STREAM = 4,		 /* the body is a file, or a form with one, and is read as it arrives, not a JSON object */
-	SHEET_PATH = 8,	 /* the first * of the path is the id of a sheet */
-	EVERYWHERE = 16, /* also at admin-address */
-	PASTE = 32,		 /* the body is no larger than that of a paste */
-	FORM = 64,		 /* the body may be a form, which the route reads */
-	NO_BODY = 128,	 /* a request without a body has no members */
-	LARGE_BODY = 256 /* of many values: read only if the token, which it has not, is valid */
+	AT_OWNER = 1,	  /* redirected to the gateway that serves the sheet: see core/redirect.c */
+	BY_STATUS = 2,	  /* refusals have a status of HTTP's, not a msg */
+	STREAM = 4,		  /* the body is a file, or a form with one, and is read as it arrives, not a JSON object */
+	SHEET_PATH = 8,	  /* the first * of the path is the id of a sheet */
+	EVERYWHERE = 16,  /* also at admin-address */
+	PASTE = 32,		  /* the body is no larger than that of a paste */
+	FORM = 64,		  /* the body may be a form, which the route reads */
+	NO_BODY = 128,	  /* a request without a body has no members */
+	LARGE_BODY = 256, /* of many values: read only if the token, which it has not, is valid */
+	GUESTS = 512	  /* also for guests of a link, whom others refuse */
 };
 
 typedef struct Route
@@ -65,12 +67,12 @@ static const Route routes[] = {
 	{"/deletesheet", METHOD_POST, ACCOUNT, AT_OWNER, check_delete_sheet, route_delete_sheet, SCOPE_ADMIN},
 	{"/recoversheet", METHOD_POST, ACCOUNT, AT_OWNER, check_fid, route_recover_sheet, SCOPE_ADMIN},
 	{"/commitsheet", METHOD_POST, ACCOUNT, AT_OWNER, check_commit, route_commit, SCOPE_EDIT},
-	{"/getsheetchkp", METHOD_POST, ACCOUNT, 0, check_fid_cid, route_get_version, SCOPE_READ},
+	{"/getsheetchkp", METHOD_POST, ACCOUNT, GUESTS, check_fid_cid, route_get_version, SCOPE_READ},
 	{"/getsheetlog", METHOD_POST, ACCOUNT, 0, check_fid_lid, route_get_log, SCOPE_READ},
 	{"/rollbacksheet", METHOD_POST, ACCOUNT, AT_OWNER, check_fid_cid, route_rollback, SCOPE_EDIT},
 	{"/sharesheet", METHOD_POST, ACCOUNT, 0, check_share, route_share_sheet, SCOPE_ADMIN},
 	{"/sharelink", METHOD_POST, ACCOUNT, 0, check_share_link, route_share_link, SCOPE_ADMIN},
-	{"/sheetws", METHOD_GET, ANYBODY, 0, NULL, route_sheet_ws, SCOPE_NONE},
+	{"/sheetws", METHOD_GET, ANYBODY, GUESTS, NULL, route_sheet_ws, SCOPE_NONE},
 	{"/getchunk", METHOD_GET, ANYBODY, 0, NULL, route_get_file, SCOPE_READ},
 	{"/i/*", METHOD_GET, ANYBODY, BY_STATUS, NULL, route_get_picture, SCOPE_NONE},
 	{"/v2/files", METHOD_GET, ACCOUNT, BY_STATUS, NULL, route_files, SCOPE_READ},
@@ -81,22 +83,24 @@ static const Route routes[] = {
 	{"/v2/account/revoke", METHOD_POST, ACCOUNT, BY_STATUS, NULL, route_revoke_tokens, SCOPE_NONE},
 	{"/v2/session", METHOD_POST, ACCOUNT, BY_STATUS, check_session_cookie, route_session, SCOPE_NONE},
 	{"/v2/session/end", METHOD_POST, ANYBODY, BY_STATUS, check_session, route_session_end, SCOPE_NONE},
-	{"/v2/ticket", METHOD_POST, ACCOUNT, BY_STATUS, check_fid, route_ticket, SCOPE_NONE},
+	{"/v2/ticket", METHOD_POST, ACCOUNT, BY_STATUS | GUESTS, check_fid, route_ticket, SCOPE_NONE},
 	{"/v2/tokens", METHOD_GET, ACCOUNT, BY_STATUS, NULL, route_list_tokens, SCOPE_NONE},
 	{"/v2/tokens", METHOD_POST, ACCOUNT, BY_STATUS, check_create_token, route_create_token, SCOPE_NONE},
 	{"/v2/tokens/*", METHOD_DELETE, ACCOUNT, BY_STATUS, NULL, route_revoke_token, SCOPE_NONE},
 	{"/v2/sheets", METHOD_GET, ACCOUNT, BY_STATUS, NULL, route_list_sheets, SCOPE_READ},
 	{"/v2/sheets", METHOD_POST, ACCOUNT, BY_STATUS, check_create_sheet, route_create_sheet, SCOPE_ADMIN},
 	{"/v2/sheets/import", METHOD_POST, ANYBODY, BY_STATUS | STREAM, import_begin, import_body_end, SCOPE_UPLOAD},
-	{"/v2/sheets/*.csv", METHOD_GET, ANYBODY, BY_STATUS | SHEET_PATH, NULL, route_sheet_csv, SCOPE_READ},
+	{"/v2/sheets/*.csv", METHOD_GET, ANYBODY, BY_STATUS | SHEET_PATH | GUESTS, NULL, route_sheet_csv, SCOPE_READ},
 	{"/v2/sheets/*/open", METHOD_POST, ACCOUNT, BY_STATUS | SHEET_PATH, check_open_link, route_open_link, SCOPE_READ},
 	{"/v2/sheets/*/rename", METHOD_POST, ACCOUNT, BY_STATUS | SHEET_PATH, check_rename, route_rename_sheet, SCOPE_EDIT},
 	{"/v2/sheets/*/label", METHOD_POST, ACCOUNT, BY_STATUS | SHEET_PATH, check_label, route_label_version, SCOPE_EDIT},
 	{"/v2/sheets/*/access", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_sheet_access, SCOPE_READ},
-	{"/v2/sheets/*/route", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_sheet_route, SCOPE_READ},
-	{"/v2/sheets/*/log", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_sheet_log, SCOPE_READ},
-	{"/v2/sheets/*/versions", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_sheet_versions, SCOPE_READ},
-	{"/v2/sheets/*/cells", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH | AT_OWNER, NULL, route_sheet_cells, SCOPE_READ},
+	{"/v2/sheets/*/route", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH | GUESTS, NULL, route_sheet_route, SCOPE_READ},
+	{"/v2/sheets/*/log", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH | GUESTS, NULL, route_sheet_log, SCOPE_READ},
+	{"/v2/sheets/*/versions", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH | GUESTS, NULL, route_sheet_versions,
+	 SCOPE_READ},
+	{"/v2/sheets/*/cells", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH | AT_OWNER | GUESTS, NULL, route_sheet_cells,
+	 SCOPE_READ},
 	{"/v2/sheets/*", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_describe_sheet, SCOPE_READ},
 	{"/v2/sheets/*", METHOD_PATCH, ACCOUNT, BY_STATUS | SHEET_PATH, check_rename, route_rename_sheet, SCOPE_EDIT},
 	{"/v2/sheets/*", METHOD_DELETE, ACCOUNT, BY_STATUS | SHEET_PATH, check_remove_sheet, route_remove_sheet,
@@ -119,6 +123,15 @@ static const Route routes[] = {
 	 route_write_cells, SCOPE_EDIT},
 	{"/v2/sheets/*/append", METHOD_POST, ACCOUNT, BY_STATUS | SHEET_PATH | LARGE_BODY, check_append_rows,
 	 route_write_cells, SCOPE_EDIT},
+	{"/v2/sheets/*/links", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_links, SCOPE_ADMIN},
+	{"/v2/sheets/*/links", METHOD_POST, ACCOUNT, BY_STATUS | SHEET_PATH, check_link_values, route_create_link,
+	 SCOPE_ADMIN},
+	{"/v2/sheets/*/links/*", METHOD_PATCH, ACCOUNT, BY_STATUS | SHEET_PATH, check_link_change, route_change_link,
+	 SCOPE_ADMIN},
+	{"/v2/sheets/*/links/*", METHOD_DELETE, ACCOUNT, BY_STATUS | SHEET_PATH, check_link_number, route_revoke_link,
+	 SCOPE_ADMIN},
+	{"/v2/link/cells", METHOD_GET, ACCOUNT, BY_STATUS | GUESTS, NULL, route_link_cells, SCOPE_NONE},
+	{"/v2/link", METHOD_POST, ANYBODY, BY_STATUS, check_enter_link, route_enter_link, SCOPE_NONE},
 	{"/paste", METHOD_POST, ANYBODY, BY_STATUS | PASTE | FORM, NULL, route_paste, SCOPE_UPLOAD},
 	{"/record", METHOD_POST, ANYBODY, BY_STATUS | PASTE, NULL, route_new_record, SCOPE_UPLOAD},
 	{"/record/*", METHOD_GET, ANYBODY, BY_STATUS, NULL, route_record, SCOPE_NONE},
@@ -202,6 +215,7 @@ router_find(Request *request)
 		request->route = route;
 		request->by_status = (route->flags & BY_STATUS) != 0;
 		request->scope = route->scope;
+		request->guests = (route->flags & GUESTS) != 0;
 		trace_set_route(request, (int) i + 1, route->path);
 		return;
 	}

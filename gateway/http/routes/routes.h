@@ -145,6 +145,8 @@ extern void routes_put_sheets(Buf *to, const PGresult *res, int limit, bool page
 /* The page that sends the request is of another origin than this gateway. */
 extern bool router_is_cross_origin(const Request *request);
 extern void routes_put_member(Buf *to, const char *name, const char *value);
+/* The member "uid" of an author, in the form of messages: see edit_uid_to_number(). */
+extern void routes_put_uid(Buf *to, const char *uid);
 extern void routes_put_time_member(Buf *to, const char *name, const char *value);
 /* Appends the member "url", behind others: the address of a file, which opens it for everybody. */
 extern void routes_put_file_url(Buf *to, const Request *request, const char *key, const char *name);

@@ -215,7 +215,7 @@ user_renamed(Request *request, PGresult *res)
 		return;
 	else if (request_succeeded(res))
 	{
-		changes_register(-request->claims.uid);
+		changes_register(changes_of_uid(request->claims.uid));
 		request_msg(request, MSG_USER_MODIFIED);
 	}
 	else

@@ -159,7 +159,8 @@ static void cells_query_access(Request *request);
 static void
 cells_access(Request *request, PGresult *res)
 {
-	if (changes_since(request->sheet_id, request->asked) || changes_since(-request->claims.uid, request->asked))
+	if (changes_since(request->sheet_id, request->asked) ||
+		changes_since(changes_of_uid(request->claims.uid), request->asked))
 		cells_query_access(request); /* res may be older than the change */
 	else if (sheet_is_open(request, res))
 	{

@@ -110,7 +110,7 @@ history_log(Request *request, PGresult *res)
 		buf_printf(&data, ",\"row\":%s,\"col\":%s", history_text(res, i, 3, "-1"), history_text(res, i, 4, "-1"));
 		routes_put_member(&data, "old", history_text(res, i, 5, ""));
 		routes_put_member(&data, "new", history_text(res, i, 6, ""));
-		buf_printf(&data, ",\"uid\":%s", history_text(res, i, 7, "0"));
+		routes_put_uid(&data, history_text(res, i, 7, "0"));
 		routes_put_member(&data, "username", history_text(res, i, 8, ""));
 		buf_printf(&data, ",\"segment\":%s", PQgetvalue(res, i, 9));
 		if (!PQgetisnull(res, i, 11))
@@ -135,7 +135,7 @@ history_versions(Request *request, PGresult *res)
 		routes_put_time_member(&data, "at", PQgetvalue(res, i, 1));
 		routes_put_member(&data, "label", history_text(res, i, 2, ""));
 		routes_put_member(&data, "kind", PQgetvalue(res, i, 3));
-		buf_printf(&data, ",\"uid\":%s", history_text(res, i, 4, "0"));
+		routes_put_uid(&data, history_text(res, i, 4, "0"));
 		routes_put_member(&data, "username", history_text(res, i, 5, ""));
 		buf_puts(&data, "}");
 	}
@@ -146,7 +146,7 @@ history_versions(Request *request, PGresult *res)
 static void
 history_find(Request *request)
 {
-	int64_t before, uid = -1;
+	int64_t before, uid = 0; /* 0: any */
 	A1Range range = {0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1};
 	bool by_range = request_has_arg(request, "range");
 	char text[64];
@@ -161,11 +161,12 @@ history_find(Request *request)
 		request_error(request, 400, "uid is a number, and range a range of cells, as A1:C10");
 		return;
 	}
+	uid = (int64_t) edit_uid_of_number((uint64_t) uid);
 	request_query(
 		request, DATABASE_READS, history_find_sql,
 		PARAMS(request_sheet(request), request_uid(request), request_int64(request, before),
-			   request_int64(request, request->number), request_int64(request, uid >= 0 ? uid : INT64_MIN),
-			   request_int64(request, uid >= 0 ? uid : INT64_MAX),
+			   request_int64(request, request->number), request_int64(request, uid != 0 ? uid : INT64_MIN),
+			   request_int64(request, uid != 0 ? uid : INT64_MAX),
 			   request_int64(request, by_range ? (int64_t) range.row0 : -1), request_int64(request, range.row1),
 			   request_int64(request, by_range ? (int64_t) range.col0 : -1), request_int64(request, range.col1)),
 		REQUEST_TEXT, history_log);

@@ -34,7 +34,7 @@ password_answer_token(Request *request, PGresult *res)
 	bool v2 = password_is_v2(request);
 	Buf data = {NULL, 0, 0};
 
-	changes_register(-request->claims.uid);
+	changes_register(changes_of_uid(request->claims.uid));
 	buf_puts(&data, v2 ? "{\"token\":" : "");
 	if (!account_put_token(request, &data, request->claims.uid, atoll(PQgetvalue(res, 0, 0))))
 		return;
@@ -90,7 +90,7 @@ password_found(Request *request, PGresult *res)
 		account_compare(request, request_text(request, "oldPassword"), PQgetvalue(res, 0, 1), password_compared);
 		return;
 	}
-	changes_register(-request->claims.uid);
+	changes_register(changes_of_uid(request->claims.uid));
 	request_error(request, 503, "the account is being renamed: try again");
 }
 
@@ -181,7 +181,7 @@ route_session(Request *request)
 static void
 session_ended(Request *request, PGresult *res)
 {
-	changes_register(-request->claims.uid);
+	changes_register(changes_of_uid(request->claims.uid));
 	request_nothing(request);
 }
 
@@ -207,6 +207,11 @@ route_session_end(Request *request)
 {
 	JwtClaims own = session_claims(request, NULL), kept = session_claims(request, COOKIE_SESSION);
 
+	if (own.uid < 0)
+	{
+		request_error(request, 403, "guests of a link have no account");
+		return;
+	}
 	if (own.uid == 0 || own.uid == kept.uid || kept.uid == 0)
 		request_remove_cookies(request);
 	if (own.uid == 0)

@@ -3,12 +3,14 @@
  */
 #include "core/gateway.h"
 #include "core/redirect.h"
+#include "common/edit_codec.h"
 #include "http/routes/routes.h"
 #include "ws/wire/v1_encode.h"
 #include "ws/cache/changes.h"
 #include "ws/room/room.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SHEET_MIN_ROWS 10
@@ -26,6 +28,12 @@ static const char sheet_recover_sql[] = "SELECT sheet.recover($1, $2)";
 static const char sheet_files_sql[] = "SELECT f FROM sheet.file_list($1) f";
 
 /* ---- JSON ---- */
+
+void
+routes_put_uid(Buf *to, const char *uid)
+{
+	buf_printf(to, ",\"uid\":%llu", (unsigned long long) edit_uid_to_number((uint64_t) atoll(uid)));
+}
 
 void
 routes_put_member(Buf *to, const char *name, const char *value)

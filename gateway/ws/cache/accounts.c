@@ -53,13 +53,16 @@ accounts_find(int64_t uid)
 {
 	const Account *account = accounts_slot(uid);
 
-	return account->fetched != 0 && account->uid == uid && !changes_since(-uid, account->asked) ? account : NULL;
+	return account->fetched != 0 && account->uid == uid && !changes_since(changes_of_uid(uid), account->asked) ? account
+																											   : NULL;
 }
 
 bool
 accounts_is_fresh(const Account *account)
 {
-	return account != NULL && account->generation >= 0 && accounts_now() - account->fetched < ACCOUNTS_FRESH_MS;
+	/* The database compares the end of a guest's link with its clock each time. */
+	return account != NULL && account->uid > 0 && account->generation >= 0 &&
+		   accounts_now() - account->fetched < ACCOUNTS_FRESH_MS;
 }
 
 void
@@ -67,7 +70,7 @@ accounts_put(int64_t uid, const char *name, int64_t generation, uint64_t asked)
 {
 	Account *account = accounts_slot(uid);
 
-	if (account->uid != uid || changes_since(-uid, account->asked))
+	if (account->uid != uid || changes_since(changes_of_uid(uid), account->asked))
 		memset(account->tokens, 0, sizeof(account->tokens));
 	account->uid = uid;
 	snprintf(account->name, sizeof(account->name), "%s", name);
@@ -131,8 +134,8 @@ accounts_may_read(int64_t sheet_id, int64_t uid)
 {
 	const Pair *pair = pair_slot(readers, sheet_id, uid);
 
-	return pair_is_there(pair, sheet_id, uid, ACCOUNTS_FRESH_MS) && !changes_since(sheet_id, pair->asked) &&
-		   !changes_since(-uid, pair->asked) && changes_are_current();
+	return uid > 0 && pair_is_there(pair, sheet_id, uid, ACCOUNTS_FRESH_MS) && !changes_since(sheet_id, pair->asked) &&
+		   !changes_since(changes_of_uid(uid), pair->asked) && changes_are_current();
 }
 
 void
@@ -174,7 +177,7 @@ accounts_register_opening(int64_t sheet_id, int64_t uid)
 	PgParam params[] = {pgparam_int64(sheet, sheet_id), pgparam_int64(account, uid)};
 	Pair *opening = pair_slot(openings, sheet_id, uid);
 
-	if (pair_is_there(opening, sheet_id, uid, OPENING_FRESH_MS))
+	if (uid < 0 || pair_is_there(opening, sheet_id, uid, OPENING_FRESH_MS)) /* guests have no list */
 		return;
 	*opening = (Pair){.sheet_id = sheet_id, .uid = uid, .fetched = accounts_now()};
 	if (!database_query(DATABASE_WRITES, uid, opening_sql, 2, params, 0, opening_answered, opening))

@@ -7,12 +7,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* By what id the clock knows an account, or a guest, whose uid is negative: ids of sheets are positive. The database
+ * publishes changes of accounts by the same id, and changes of links as those of their sheet. */
+static inline int64_t
+changes_of_uid(int64_t uid)
+{
+	return uid >= 0 ? -uid : INT64_MIN - uid;
+}
+
 /* The clock's value now. Note it before a question to the database. */
 extern uint64_t changes_now(void);
-/* Returns whether the sheet's row, its members, or the account -id has changed since the clock was `asked`. May return
- * true without a change: the table is hashed. */
+/* Returns whether the sheet's row, its members, or the account of changes_of_uid() has changed since the clock was
+ * `asked`. May return true without a change: the table is hashed. */
 extern bool changes_since(int64_t id, uint64_t asked);
-/* Registers a change of a sheet, or of the account -id. Call it for a change of our own before it is acknowledged. */
+/* Registers a change of a sheet, or of the account of changes_of_uid(). Call it for a change of our own before it is
+ * acknowledged. */
 extern void changes_register(int64_t id);
 /* Registers a change of everything: events have been lost. */
 extern void changes_register_all(void);

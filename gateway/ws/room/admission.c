@@ -15,7 +15,7 @@
 #include <string.h>
 
 static const char check_sql[] = "SELECT a.name, a.token_generation, i.sheet_id, i.name, i.trashed, i.role, "
-								"sheet.account_token_revoked($2, $3) "
+								"sheet.account_token_revoked($2, $3), sheet.guest_left($2) "
 								"FROM sheet.account_get($2) a LEFT JOIN LATERAL sheet.info($1, $2) i ON true";
 static const char link_sql[] = "SELECT sheet.open_link($1, $2, $3)";
 
@@ -33,6 +33,14 @@ session_may_stay(Session *session, const PGresult *res)
 	else
 		return true;
 	return false;
+}
+
+/* The time that is left counts from the question on, so the link does not end later here than in the database. */
+static void
+session_set_end(Session *session, const PGresult *res)
+{
+	if (session->uid < 0)
+		session->ends = PQgetisnull(res, 0, 7) ? 0 : session->asked_ms + (uint64_t) atoll(PQgetvalue(res, 0, 7));
 }
 
 static V2Role
@@ -63,6 +71,8 @@ session_set_role(Session *session, V2Role role)
 static void
 session_admit(Session *session, const char *name, const char *sheet_name)
 {
+	if (session->guest != NULL)
+		name = session->guest;
 	session->name = strdup(name);
 	session->sheet_name = strdup(sheet_name);
 	buf_puts_json(&session->name_json, name);
@@ -81,8 +91,8 @@ admission_checked(void *arg, PGresult *res)
 	Session *session = arg;
 	bool first = session->state == SESSION_CHECKING;
 	/* follow.c has members checked again after a change. This session was no member yet. */
-	bool changed =
-		changes_since(session->sheet_id, session->check_began) || changes_since(-session->uid, session->check_began);
+	bool changed = changes_since(session->sheet_id, session->check_began) ||
+				   changes_since(changes_of_uid(session->uid), session->check_began);
 	bool again = session->check == CHECK_ASKED_AGAIN || (first && changed);
 
 	session->check = CHECK_DONE;
@@ -98,6 +108,7 @@ admission_checked(void *arg, PGresult *res)
 		{
 			accounts_put(session->uid, PQgetvalue(res, 0, 0), session->generation, session->check_began);
 			accounts_put_seen(session->sheet_id, session->uid);
+			session_set_end(session, res);
 			session_set_role(session, role_by_name(PQgetvalue(res, 0, 5)));
 			if (first)
 				session_admit(session, PQgetvalue(res, 0, 0), PQgetvalue(res, 0, 3));
@@ -146,12 +157,13 @@ admission_check(Session *session)
 		return;
 	}
 	session->check = CHECK_ASKED;
-	if (session->link[0] != '\0')
+	if (session->link[0] != '\0' && session->uid > 0)
 	{
 		admission_open_link(session);
 		return;
 	}
 	session->check_began = changes_now();
+	session->asked_ms = uv_now(&gateway.loop);
 	session->queries++;
 	if (!database_query(DATABASE_READS, 0, check_sql, 3, params, 0, admission_checked, session))
 	{
@@ -176,6 +188,8 @@ admission_tick(Session *session, int64_t now)
 {
 	if (session->expires <= now)
 		session_close(session, CLOSE_UNAUTHORIZED, "the token has expired");
+	else if (session_close_ended(session))
+		;
 	else if (session->check == CHECK_FAILED && session->state != SESSION_CLOSING)
 		admission_check(session);
 }

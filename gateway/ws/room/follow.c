@@ -59,7 +59,7 @@ static void
 follow_event(int64_t sheet_id, int64_t seq)
 {
 	Room *room = room_find(sheet_id);
-	int64_t uid = -sheet_id;
+	int64_t uid = -sheet_id; /* of an account: guests are checked with the sheet of their link */
 
 	if (sheet_id < 0 || seq == FOLLOW_STATUS)
 		changes_register(sheet_id);

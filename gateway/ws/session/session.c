@@ -75,6 +75,7 @@ session_free(Session *session)
 	session_free_frames(session);
 	if (session->protocol->free != NULL)
 		session->protocol->free(session);
+	free(session->guest);
 	free(session->name);
 	free(session->sheet_name);
 	buf_free(&session->name_json);
@@ -153,6 +154,15 @@ session_fail(Session *session)
 		session_leave_stream(session);
 }
 
+bool
+session_close_ended(Session *session)
+{
+	if (session->ends == 0 || uv_now(&gateway.loop) < session->ends)
+		return false;
+	session_close(session, CLOSE_UNAUTHORIZED, "the link has ended");
+	return true;
+}
+
 /* ---- input ---- */
 
 static void
@@ -213,6 +223,8 @@ session_on_receive(void *user, const FramePiece *piece)
 		limit = limit < SESSION_MAX_GREETING ? limit : SESSION_MAX_GREETING;
 	else if (session->state != SESSION_LIVE)
 		return; /* clients send nothing before onConn or hello */
+	if (session_close_ended(session))
+		return; /* what is sent after the end is not read, whenever the timer runs */
 	if (session->rx.len + piece->len > limit)
 	{
 		session_close(session, CLOSE_TOO_BIG, "the message is too large");

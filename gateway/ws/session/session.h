@@ -90,7 +90,9 @@ typedef struct Session
 	int64_t generation; /* of the token */
 	int64_t token_id;
 	int64_t expires; /* of the token, seconds */
-	char *name;		 /* of the account */
+	uint64_t ends;	 /* of a guest's link, in ms of the loop's clock; 0: no end */
+	char *guest;	 /* the name that a guest is shown by; NULL: an account, or protocol v1 */
+	char *name;		 /* of the account, or of the guest */
 	Buf name_json;
 	char *sheet_name;
 	char link[LINK_KEY_MAX + 1]; /* the link to open before the check; "": none */
@@ -100,6 +102,7 @@ typedef struct Session
 	bool may_edit;
 	bool resigned;		  /* the others take it for gone: it is closing */
 	uint64_t check_began; /* changes_now() when the database was asked */
+	uint64_t asked_ms;	  /* the loop's clock then */
 	bool nack;			  /* protocol v1: the client understands `refused` and `held` */
 	bool paused;		  /* not read */
 	bool blocked;		  /* the socket is full: nothing is written before session_on_writable() */
@@ -139,6 +142,8 @@ extern Session *session_create(Socket *socket, const Protocol *protocol, int64_t
 extern void session_set_state(Session *session, SessionState state);
 /* As whom the session locks cells. */
 extern LockHolder session_lock_holder(const Session *session);
+/* Closes the session of a guest whose link has ended. Returns whether it did. */
+extern bool session_close_ended(Session *session);
 /* Returns whether the session has a connection and is not closing. */
 extern bool session_is_open(const Session *session);
 /* Closes the session, after what is queued has been sent. Every close goes through here or session_fail(). */

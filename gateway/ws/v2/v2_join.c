@@ -437,13 +437,14 @@ user_send(Session *session, int64_t uid, const char *name)
 	session_send(session, &payload);
 }
 
-/* The name of a member who has opened the sheet by its link, and is not in the database. */
+/* The name of a member who has opened the sheet by its link, and is not in the database. Guests of one link have one
+ * uid, and different names. */
 static const char *
 user_find_here(const Room *room, int64_t uid)
 {
 	for (const Session *session = LIST_FIRST(&room->sessions); session != NULL; session = LIST_NEXT(session, in_room))
 	{
-		if (session->uid == uid && session->name != NULL)
+		if (session->uid == uid && uid > 0 && session->name != NULL)
 			return session->name;
 	}
 	return NULL;

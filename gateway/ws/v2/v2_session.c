@@ -220,6 +220,11 @@ v2_greet(Session *session, const V2Message *message)
 
 	if (!v2_verify(session, message->token, &claims) || !v2_check_owner(session))
 		return;
+	if (claims.uid < 0 && (session->guest = strdup(claims.name)) == NULL)
+	{
+		session_fail(session);
+		return;
+	}
 	session->uid = claims.uid;
 	session->generation = claims.generation;
 	session->token_id = jwt_token_id(&claims);
@@ -443,7 +448,7 @@ v2_dispatch(Session *session, V2Message *message)
 			break;
 		case V2_WHO:
 			if (v2_admit_question(session))
-				v2_send_user(session, (int64_t) message->uid);
+				v2_send_user(session, (int64_t) edit_uid_of_number(message->uid));
 			break;
 	}
 }

@@ -221,7 +221,7 @@ put_json_edit(Buf *to, const Edit *edit, bool with_uid)
 {
 	if (with_uid)
 	{
-		buf_put_number(to, (int64_t) edit->uid);
+		buf_put_number(to, (int64_t) edit_uid_to_number(edit->uid));
 		buf_put(to, ",", 1);
 	}
 	if (edit_is_structure(edit->kind))
@@ -335,14 +335,15 @@ put_locks(const Writer *writer, const char *key, const V2Hello *hello, bool rang
 	{
 		const V2Lock *lock = &hello->locks[i];
 		const uint32_t *rect = lock->rect;
+		uint64_t uid = edit_uid_to_number(lock->uid);
 
 		if (lock->range != range)
 			continue;
 		if (range)
-			put_item(writer, index++, (const uint64_t[]){rect[0], rect[1], rect[2], rect[3], lock->session, lock->uid},
-					 6, NULL);
+			put_item(writer, index++, (const uint64_t[]){rect[0], rect[1], rect[2], rect[3], lock->session, uid}, 6,
+					 NULL);
 		else
-			put_item(writer, index++, (const uint64_t[]){rect[0], rect[1], lock->session, lock->uid}, 4, NULL);
+			put_item(writer, index++, (const uint64_t[]){rect[0], rect[1], lock->session, uid}, 4, NULL);
 	}
 	put_list_end(writer);
 }
@@ -354,7 +355,7 @@ v2_put_hello(Buf *to, V2Encoding encoding, const V2Hello *hello)
 
 	put_number(&writer, "v", hello->version);
 	put_number(&writer, "session", hello->session);
-	put_number(&writer, "uid", hello->uid);
+	put_number(&writer, "uid", edit_uid_to_number(hello->uid));
 	put_text(&writer, "name", hello->name, strlen(hello->name));
 	put_name(&writer, "role", role_names, hello->role);
 	put_number(&writer, "seq", hello->seq);
@@ -369,7 +370,8 @@ v2_put_hello(Buf *to, V2Encoding encoding, const V2Hello *hello)
 	put_number(&writer, "maxBytes", hello->max_bytes);
 	put_list(&writer, "peers", hello->peer_count);
 	for (uint32_t i = 0; i < hello->peer_count; i++)
-		put_item(&writer, i, (const uint64_t[]){hello->peers[i].session, hello->peers[i].uid}, 2, hello->peers[i].name);
+		put_item(&writer, i, (const uint64_t[]){hello->peers[i].session, edit_uid_to_number(hello->peers[i].uid)}, 2,
+				 hello->peers[i].name);
 	put_list_end(&writer);
 	put_locks(&writer, "locks", hello, false);
 	if (hello->version >= V2_VERSION_RANGES)
@@ -413,7 +415,7 @@ v2_put_lock(Buf *to, V2Encoding encoding, const V2Lock *lock)
 		put_number(&writer, "toCol", lock->rect[3]);
 	}
 	put_number(&writer, "session", lock->session);
-	put_number(&writer, "uid", lock->uid);
+	put_number(&writer, "uid", edit_uid_to_number(lock->uid));
 	put_end(&writer);
 }
 
@@ -431,7 +433,7 @@ v2_put_blocked(Buf *to, V2Encoding encoding, const V2Blocked *blocked)
 	put_number(&writer, "atRow", blocked->at_row);
 	put_number(&writer, "atCol", blocked->at_col);
 	put_number(&writer, "session", blocked->session);
-	put_number(&writer, "uid", blocked->uid);
+	put_number(&writer, "uid", edit_uid_to_number(blocked->uid));
 	put_end(&writer);
 }
 
@@ -452,7 +454,7 @@ v2_put_peer(Buf *to, V2Encoding encoding, const V2Peer *peer, bool here)
 	Writer writer = put_begin(to, encoding, SERVER_PEER);
 
 	put_number(&writer, "session", peer->session);
-	put_number(&writer, "uid", peer->uid);
+	put_number(&writer, "uid", edit_uid_to_number(peer->uid));
 	put_text(&writer, "name", peer->name, strlen(peer->name));
 	put_bool(&writer, "here", here);
 	put_end(&writer);
@@ -481,7 +483,7 @@ v2_put_user(Buf *to, V2Encoding encoding, uint64_t uid, const char *name)
 {
 	Writer writer = put_begin(to, encoding, SERVER_USER);
 
-	put_number(&writer, "uid", uid);
+	put_number(&writer, "uid", edit_uid_to_number(uid));
 	put_text(&writer, "name", name, strlen(name));
 	put_end(&writer);
 }
@@ -493,7 +495,7 @@ v2_put_version(Buf *to, V2Encoding encoding, uint64_t seq, uint64_t uid, V2Versi
 	Writer writer = put_begin(to, encoding, SERVER_VERSION);
 
 	put_number(&writer, "seq", seq);
-	put_number(&writer, "uid", uid);
+	put_number(&writer, "uid", edit_uid_to_number(uid));
 	put_name(&writer, "kind", version_names, kind);
 	put_number(&writer, "cid", cid);
 	put_text(&writer, "label", label, label_len);

@@ -1,0 +1,317 @@
+/*
+ * guests.c - POST /v2/link {link, name, password}: a visitor enters by a share link, and gets a token as a guest.
+ *
+ * The database decides whether the link is valid, and compares the password. A link that is unknown, expired, revoked
+ * or blocked is one and the same to it: no row, after the same two lookups. The token ends with the link. It is one of
+ * the link's generation, and every use of it asks the database again.
+ */
+#include "auth/attempts.h"
+#include "auth/password.h"
+#include "common/edit_codec.h"
+#include "core/gateway.h"
+#include "core/metrics.h"
+#include "http/routes/routes.h"
+#include "http/share/share.h"
+#include "support/log.h"
+#include "support/network.h"
+
+#include <openssl/rand.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char enter_sql[] =
+	"SELECT link_id, sheet_id, role, username, generation, left_ms, refusal FROM sheet.enter_link($1, $2, $3)";
+static const char uses_sql[] = "SELECT sheet.count_link_uses($1, $2)";
+
+enum
+{
+	ENTER_LINK,
+	ENTER_SHEET,
+	ENTER_ROLE,
+	ENTER_NAME,
+	ENTER_GENERATION,
+	ENTER_LEFT_MS,
+	ENTER_REFUSAL
+};
+
+/* ---- counting uses ---- */
+
+/*
+ * A link may be opened a thousand times a second, and all would write its row. So a use is stored at once only if none
+ * was stored in the last USES_MS; otherwise it is added to those that the timer stores.
+ */
+#define USES_LINKS 256 /* a power of two */
+#define USES_MS	   5000
+
+typedef struct LinkUses
+{
+	int64_t link_id; /* 0: none */
+	int64_t count;	 /* not stored yet */
+	uint64_t stored; /* ms of the loop's clock */
+} LinkUses;
+
+static LinkUses link_uses[USES_LINKS];
+static uv_timer_t uses_timer;
+
+static void
+uses_answered(void *arg, PGresult *res)
+{
+}
+
+static void
+uses_store(LinkUses *uses)
+{
+	char link[24], count[24];
+	PgParam params[] = {pgparam_int64(link, uses->link_id), pgparam_int64(count, uses->count)};
+
+	if (uses->count > 0)
+		(void) database_query(DATABASE_WRITES, -uses->link_id, uses_sql, 2, params, 0, uses_answered, NULL);
+	uses->count = 0;
+	uses->stored = uv_now(&gateway.loop);
+}
+
+static void
+uses_on_timer(uv_timer_t *timer)
+{
+	for (int i = 0; i < USES_LINKS; i++)
+		uses_store(&link_uses[i]);
+}
+
+static void
+uses_add(int64_t link_id)
+{
+	LinkUses *uses = &link_uses[link_id & (USES_LINKS - 1)];
+
+	if (uses->link_id != link_id)
+	{
+		uses_store(uses);
+		*uses = (LinkUses){.link_id = link_id};
+	}
+	uses->count++;
+	if (uses->stored == 0 || uv_now(&gateway.loop) - uses->stored >= USES_MS)
+		uses_store(uses);
+	else if (uses_timer.loop == NULL || !uv_is_active((uv_handle_t *) &uses_timer))
+	{
+		if (uses_timer.loop == NULL)
+		{
+			uv_timer_init(&gateway.loop, &uses_timer);
+			uv_unref((uv_handle_t *) &uses_timer);
+		}
+		uv_timer_start(&uses_timer, uses_on_timer, USES_MS, 0);
+	}
+}
+
+/* ---- attempts at a password ---- */
+
+static Attempts link_attempts;
+
+/* The link, known or not, and the network of the visitor. */
+static void
+enter_pair(const Request *request, char to[NETWORK_NAME_MAX + 32])
+{
+	char holder[NETWORK_NAME_MAX];
+
+	network_holder(request->peer, holder);
+	snprintf(to, NETWORK_NAME_MAX + 32, "link %016llx from %s",
+			 (unsigned long long) attempts_key(request_text(request, "link")), holder);
+}
+
+/* False: answered with 429. */
+static bool
+enter_may_try(Request *request)
+{
+	char pair[NETWORK_NAME_MAX + 32], reason[96];
+	int seconds;
+
+	enter_pair(request, pair);
+	seconds = attempts_take(&link_attempts, pair, gateway.config.attempts_per_account, uv_now(&gateway.loop));
+	if (seconds == 0)
+		return true;
+	metrics.refused_attempts_account++;
+	log_event(LOG_WARN, "too many attempts", LOG_STR("request", request->trace.id), LOG_STR("of", "link"),
+			  LOG_STR("peer", request->peer));
+	snprintf(reason, sizeof(reason), "too many attempts: try again in %d s", seconds);
+	request_error_later(request, 429, seconds, reason);
+	return false;
+}
+
+static void
+enter_forgive(const Request *request)
+{
+	char pair[NETWORK_NAME_MAX + 32];
+
+	enter_pair(request, pair);
+	attempts_give_back(&link_attempts, pair, gateway.config.attempts_per_account, uv_now(&gateway.loop));
+}
+
+/* ---- entering ---- */
+
+bool
+check_enter_link(Request *request)
+{
+	const cJSON *password = request_member(request, "password");
+	const char *link, *name;
+
+	if (request_string(request, "link", &link) && request_string(request, "name", &name) &&
+		(password == NULL || cJSON_IsNull(password) || cJSON_IsString(password)))
+		return true;
+	request_error(request, 400, "link and name are needed, as strings; password is a string");
+	return false;
+}
+
+/* When the token expires: with the link, in the second in which that ends, or as other tokens do. */
+static int64_t
+enter_expiry(const PGresult *res)
+{
+	int64_t usual = gateway_now() + (int64_t) gateway.config.token_minutes * 60, end;
+	uv_timeval64_t now;
+
+	if (PQgetisnull(res, 0, ENTER_LEFT_MS) || uv_gettimeofday(&now) != 0)
+		return usual;
+	end = now.tv_sec + (now.tv_usec / 1000 + atoll(PQgetvalue(res, 0, ENTER_LEFT_MS)) + 999) / 1000;
+	return end < usual ? end : usual;
+}
+
+/* False: answered. */
+static bool
+enter_make_claims(Request *request, const PGresult *res, JwtClaims *claims)
+{
+	uint64_t bits;
+	const char *name = PQgetvalue(res, 0, ENTER_NAME);
+
+	if (RAND_bytes((unsigned char *) &bits, sizeof(bits)) != 1 || strlen(name) >= sizeof(claims->name))
+	{
+		request_error(request, 500, "no token could be made");
+		return false;
+	}
+	*claims = (JwtClaims){.uid = -atoll(PQgetvalue(res, 0, ENTER_LINK)),
+						  .generation = atoll(PQgetvalue(res, 0, ENTER_GENERATION)),
+						  .id = (int64_t) (bits >> 12) + 1,
+						  .issued_at = gateway_now(),
+						  .expires_at = enter_expiry(res)};
+	strcpy(claims->name, name);
+	return true;
+}
+
+static void
+enter_admit(Request *request, const PGresult *res)
+{
+	char token[JWT_MAX];
+	Buf body = {NULL, 0, 0};
+	JwtClaims claims;
+
+	if (!enter_make_claims(request, res, &claims))
+		return;
+	if (!jwt_sign(&gateway.keys, &claims, token, sizeof(token)))
+	{
+		request_error(request, 500, "no token could be made");
+		return;
+	}
+	uses_add(-claims.uid);
+	log_event(LOG_INFO, "guest entered", LOG_STR("request", request->trace.id), LOG_STR("peer", request->peer),
+			  LOG_INT("uid", claims.uid), LOG_INT("sheet", atoll(PQgetvalue(res, 0, ENTER_SHEET))));
+	buf_puts(&body, "{\"token\":");
+	buf_puts_json(&body, token);
+	buf_printf(&body, ",\"fid\":%s", PQgetisnull(res, 0, ENTER_SHEET) ? "null" : PQgetvalue(res, 0, ENTER_SHEET));
+	routes_put_member(&body, "role", PQgetvalue(res, 0, ENTER_ROLE));
+	buf_printf(&body, ",\"uid\":%llu", (unsigned long long) edit_uid_to_number((uint64_t) claims.uid));
+	routes_put_member(&body, "username", claims.name);
+	buf_printf(&body, ",\"expires\":%lld}", (long long) claims.expires_at);
+	request->no_store = true;
+	request_json(request, 200, &body);
+}
+
+static void
+enter_answered(Request *request, PGresult *res)
+{
+	if (request_sql_error_code(request, res, "name"))
+		return;
+	if (!request_succeeded(res))
+		request_sql_error(request, res);
+	else if (PQntuples(res) == 0)
+		request_error_code(request, 404, "no_link", "there is no such link, or no longer");
+	else if (!PQgetisnull(res, 0, ENTER_REFUSAL))
+		request_error_code(request, 401, PQgetvalue(res, 0, ENTER_REFUSAL), "the link asks for its password");
+	else
+	{
+		if (cJSON_IsString(request_member(request, "password")))
+			enter_forgive(request);
+		enter_admit(request, res);
+	}
+}
+
+/*
+ * A password takes the database some milliseconds. Those of one network are compared one at a time, as the long
+ * statements of an account are.
+ */
+void
+route_enter_link(Request *request)
+{
+	const char *password = NULL;
+	char holder[NETWORK_NAME_MAX];
+
+	(void) request_string(request, "password", &password);
+	if (password != NULL && !enter_may_try(request))
+		return;
+	if (password != NULL)
+	{
+		network_holder(request->peer, holder);
+		request->claims.uid = INT64_MIN | (int64_t) (attempts_key(holder) >> 1);
+	}
+	request_query(request, password != NULL ? DATABASE_LONG : DATABASE_READS, enter_sql,
+				  PARAMS(pgparam_text(request_text(request, "link")), pgparam_text(request_text(request, "name")),
+						 pgparam_text(password)),
+				  REQUEST_TEXT_RAW, enter_answered);
+	request->claims.uid = 0;
+}
+
+/* ---- GET /v2/link/cells: the rectangle of a link, which is all that its guests can read ---- */
+
+#define CELLS_MAX 100000 /* the rectangle may have grown */
+
+static const char cells_sql[] =
+	"SELECT rows, cols, \"row\", col, content, style, formula FROM sheet.link_range($1) LIMIT 100001";
+
+static void
+cells_put(Buf *to, const PGresult *res, int row)
+{
+	buf_printf(to, "[%s,%s,", PQgetvalue(res, row, 2), PQgetvalue(res, row, 3));
+	if (PQgetvalue(res, row, 6)[0] == 't')
+		buf_puts(to, "null");
+	else
+		buf_puts_json(to, PQgetvalue(res, row, 4));
+	if (!PQgetisnull(res, row, 5))
+		buf_printf(to, ",%s", PQgetvalue(res, row, 5));
+	buf_puts(to, "]");
+}
+
+static void
+cells_answered(Request *request, PGresult *res)
+{
+	int rows = PQntuples(res);
+	Buf body = {NULL, 0, 0};
+
+	if (rows == 0)
+		request_error(request, 403, "the link is not to a part of a sheet");
+	else if (rows > CELLS_MAX)
+		request_error(request, 413, "the part of the sheet has become too large");
+	else
+	{
+		buf_printf(&body, "{\"rows\":%s,\"cols\":%s,\"cells\":[", PQgetvalue(res, 0, 0), PQgetvalue(res, 0, 1));
+		for (int i = 0; i < rows && !PQgetisnull(res, i, 2); i++)
+		{
+			buf_puts(&body, i > 0 ? "," : "");
+			cells_put(&body, res, i);
+		}
+		buf_puts(&body, "]}");
+		request_add_header(request, "Cache-Control", "private, no-cache");
+		request_json(request, 200, &body);
+	}
+}
+
+void
+route_link_cells(Request *request)
+{
+	request_query(request, DATABASE_LONG, cells_sql, PARAMS(request_uid(request)), REQUEST_TEXT, cells_answered);
+}

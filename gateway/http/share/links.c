@@ -1,0 +1,245 @@
+/*
+ * links.c - /v2/sheets/ID/links and /v2/sheets/ID/links/LINK: the share links of a sheet, which its owners list,
+ * create, change and revoke.
+ *
+ * The key of a link is in the answer that creates it, and nowhere else.
+ */
+#include "auth/password.h"
+#include "core/gateway.h"
+#include "http/routes/routes.h"
+#include "http/share/share.h"
+#include "ws/cache/changes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LINK_DAYS 7 /* of a link that is created without an end */
+
+static const char links_list_sql[] = "SELECT link_id, role, label, ceil(extract(epoch FROM expires_at))::int8, ref, "
+									 "has_password, state, uses, last_used, "
+									 "created_by, created_at FROM sheet.links($1, $2)";
+static const char link_create_sql[] =
+	"SELECT link_id, key FROM sheet.create_link($1, $2, to_timestamp($3::float8), $4, $5, $6, $7)";
+/* Only a link of the sheet of the path. */
+static const char link_change_sql[] = "SELECT sheet.change_link(l.link_id, $4, CASE $5::int8 WHEN 0 THEN 'infinity' "
+									  "ELSE to_timestamp($5::float8) END, $6, $7, "
+									  "$8, $2) FROM sheet.links($1, $2) l WHERE l.link_id = $3";
+static const char link_revoke_sql[] =
+	"SELECT sheet.revoke_link(l.link_id, $2) FROM sheet.links($1, $2) l WHERE l.link_id = $3";
+
+/* ---- arguments ---- */
+
+/* The member is absent, null, or a string. */
+static bool
+link_is_text(const Request *request, const char *name)
+{
+	const cJSON *item = request_member(request, name);
+
+	return item == NULL || cJSON_IsNull(item) || cJSON_IsString(item);
+}
+
+/* The end: absent, null (none), or seconds since 1970. */
+static bool
+link_is_time(const Request *request)
+{
+	const cJSON *item = request_member(request, "expires");
+	int64_t seconds;
+
+	return item == NULL || cJSON_IsNull(item) || request_number(request, "expires", 1, INT64_C(1) << 40, &seconds);
+}
+
+bool
+check_link_values(Request *request)
+{
+	const char *password;
+
+	if (!link_is_text(request, "role") || !link_is_text(request, "label") || !link_is_text(request, "ref") ||
+		!link_is_text(request, "password"))
+		request_error(request, 400, "role, label, ref and password are strings");
+	else if (!link_is_time(request))
+		request_error(request, 400, "expires is the end in seconds since 1970, or null for none");
+	else if (request_string(request, "password", &password) && strlen(password) > PASSWORD_MAX)
+		request_error(request, 400, "a password has at most 1024 bytes");
+	else
+		return true;
+	return false;
+}
+
+bool
+check_link_number(Request *request)
+{
+	if (request_parse_id(request->part, &request->number))
+		return true;
+	request_error(request, 404, "no such link");
+	return false;
+}
+
+bool
+check_link_change(Request *request)
+{
+	const cJSON *blocked = request_member(request, "blocked");
+
+	if (!check_link_number(request) || !check_link_values(request))
+		return false;
+	if (blocked == NULL || cJSON_IsBool(blocked))
+		return true;
+	request_error(request, 400, "blocked is true or false");
+	return false;
+}
+
+/* NULL if the member is absent or null. */
+static PgParam
+link_text(const Request *request, const char *name)
+{
+	const char *text = NULL;
+
+	(void) request_string(request, name, &text);
+	return pgparam_text(text);
+}
+
+/* otherwise: if the member is absent. Null: none. */
+static PgParam
+link_time(Request *request, PgParam none, PgParam otherwise)
+{
+	int64_t seconds;
+
+	if (request_member(request, "expires") == NULL)
+		return otherwise;
+	return request_number(request, "expires", 1, INT64_C(1) << 40, &seconds) ? request_int64(request, seconds) : none;
+}
+
+/* ---- answers ---- */
+
+/* False: answered. */
+static bool
+link_succeeded(Request *request, const PGresult *res)
+{
+	changes_register(request->sheet_id);
+	if (request_sql_error_code(request, res, "link"))
+		return false;
+	if (strcmp(pgresult_sqlstate(res), "55000") == 0)
+		request_error_code(request, 409, "revoked", "the link has been revoked");
+	else if (!request_succeeded(res))
+		request_sql_error(request, res);
+	else if (PQntuples(res) == 0)
+		request_error(request, 404, "no such link");
+	else
+		return true;
+	return false;
+}
+
+static void
+link_created(Request *request, PGresult *res)
+{
+	Buf body = {NULL, 0, 0};
+
+	if (!link_succeeded(request, res))
+		return;
+	buf_printf(&body, "{\"link\":%s", PQgetvalue(res, 0, 0));
+	routes_put_member(&body, "key", PQgetvalue(res, 0, 1));
+	buf_printf(&body, ",\"url\":\"/?id=%lld&link=%s\"}", (long long) request->sheet_id, PQgetvalue(res, 0, 1));
+	request->no_store = true;
+	request_json(request, 200, &body);
+}
+
+void
+route_create_link(Request *request)
+{
+	const char *role = "viewer";
+
+	(void) request_string(request, "role", &role);
+	request_query(request, DATABASE_LONG, link_create_sql,
+				  PARAMS(request_sheet(request), pgparam_text(role),
+						 link_time(request, pgparam_null(), request_int64(request, gateway_now() + LINK_DAYS * 86400)),
+						 link_text(request, "ref"), link_text(request, "password"), link_text(request, "label"),
+						 request_uid(request)),
+				  REQUEST_TEXT_RAW, link_created);
+}
+
+static void
+link_changed(Request *request, PGresult *res)
+{
+	if (link_succeeded(request, res))
+		request_nothing(request);
+}
+
+/* A password that is null is removed. */
+static PgParam
+link_password(const Request *request)
+{
+	const cJSON *item = request_member(request, "password");
+
+	return cJSON_IsNull(item) ? pgparam_text("") : link_text(request, "password");
+}
+
+void
+route_change_link(Request *request)
+{
+	const cJSON *blocked = request_member(request, "blocked");
+
+	request_query(request, DATABASE_LONG, link_change_sql,
+				  PARAMS(request_sheet(request), request_uid(request), request_int64(request, request->number),
+						 link_text(request, "role"), link_time(request, pgparam_text("0"), pgparam_null()),
+						 link_password(request), link_text(request, "label"),
+						 blocked == NULL ? pgparam_null() : pgparam_text(cJSON_IsTrue(blocked) ? "true" : "false")),
+				  REQUEST_TEXT_RAW, link_changed);
+}
+
+void
+route_revoke_link(Request *request)
+{
+	request_query(request, DATABASE_LONG, link_revoke_sql,
+				  PARAMS(request_sheet(request), request_uid(request), request_int64(request, request->number)),
+				  REQUEST_TEXT_RAW, link_changed);
+}
+
+/* ---- the list ---- */
+
+static void
+links_put_optional(Buf *to, const PGresult *res, int row, int column, const char *name,
+				   void (*put)(Buf *to, const char *name, const char *value))
+{
+	if (PQgetisnull(res, row, column))
+		buf_printf(to, ",\"%s\":null", name);
+	else
+		put(to, name, PQgetvalue(res, row, column));
+}
+
+static void
+links_put_number(Buf *to, const char *name, const char *value)
+{
+	buf_printf(to, ",\"%s\":%s", name, value);
+}
+
+static void
+links_listed(Request *request, PGresult *res)
+{
+	Buf body = {NULL, 0, 0};
+
+	buf_puts(&body, "{\"links\":[");
+	for (int i = 0; i < PQntuples(res); i++)
+	{
+		buf_printf(&body, "%s{\"link\":%s", i > 0 ? "," : "", PQgetvalue(res, i, 0));
+		routes_put_member(&body, "role", PQgetvalue(res, i, 1));
+		routes_put_member(&body, "label", PQgetvalue(res, i, 2));
+		links_put_optional(&body, res, i, 3, "expires", links_put_number);
+		links_put_optional(&body, res, i, 4, "ref", routes_put_member);
+		buf_printf(&body, ",\"password\":%s", PQgetvalue(res, i, 5)[0] == 't' ? "true" : "false");
+		routes_put_member(&body, "state", PQgetvalue(res, i, 6));
+		links_put_number(&body, "uses", PQgetvalue(res, i, 7));
+		links_put_optional(&body, res, i, 8, "lastUsed", routes_put_time_member);
+		links_put_optional(&body, res, i, 9, "createdBy", routes_put_member);
+		routes_put_time_member(&body, "createdAt", PQgetvalue(res, i, 10));
+		buf_puts(&body, "}");
+	}
+	buf_puts(&body, "]}");
+	request_add_header(request, "Cache-Control", "private, no-cache");
+	request_json(request, 200, &body);
+}
+
+void
+route_links(Request *request)
+{
+	request_query(request, DATABASE_READS, links_list_sql, PARAMS(request_sheet(request), request_uid(request)),
+				  REQUEST_TEXT, links_listed);
+}

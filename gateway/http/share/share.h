@@ -1,0 +1,22 @@
+/* share.h - routes by which sheets are shown to those who have no account; the table of routes is in routes/router.c.
+ */
+#ifndef SHARE_H
+#define SHARE_H
+
+#include "http/request/request.h"
+
+/* links.c: the links of a sheet, for its owners. Arguments are checked before the token. */
+extern bool check_link_values(Request *request); /* {role, expires, password, label}, all optional */
+extern bool check_link_change(Request *request); /* the same, and {blocked} */
+extern bool check_link_number(Request *request); /* of the path */
+extern void route_links(Request *request);
+extern void route_create_link(Request *request);
+extern void route_change_link(Request *request);
+extern void route_revoke_link(Request *request);
+
+/* guests.c: who enters by a link */
+extern bool check_enter_link(Request *request); /* {link, name, password}; password is optional */
+extern void route_enter_link(Request *request);
+extern void route_link_cells(Request *request);
+
+#endif

@@ -1,0 +1,369 @@
+/* Share links: guests without an account, what they may do, and the end of a link by its time, its owner, or its sheet. */
+import { after, before, describe, test } from 'node:test';
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { Cluster, repository, waitUntil } from '../lib/cluster.mjs';
+import { Editor, call, multipart, newSheet, post, register, request, signToken, tokenClaims, tokenParts } from '../lib/client.mjs';
+import { RawClient } from '../lib/v2.mjs';
+
+let cluster;
+let gateway;
+let anna;
+let ben;
+
+before(async () => {
+	cluster = await Cluster.start({ gatewayFlags: { 'default-link-role': 'none', 'attempts-per-account': 4 } });
+	[gateway] = cluster.gateways;
+	[anna, ben] = [await register(gateway), await register(gateway)];
+});
+after(() => cluster?.stop());
+
+const guestBase = 2 ** 52;
+const bearer = (user) => ({ headers: { authorization: `Bearer ${user.token}` } });
+const create = async (fid, values = {}, user = anna) => {
+	const answer = await post(gateway, `/v2/sheets/${fid}/links`, { token: user.token, ...values });
+	assert.equal(answer.status, 200, answer.text);
+	return answer.json;
+};
+const change = (fid, link, values, user = anna) => {
+	const body = JSON.stringify({ token: user.token, ...values });
+	return request(gateway, 'PATCH', `/v2/sheets/${fid}/links/${link}`, { headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }, body });
+};
+const revoke = (fid, link, user = anna) => request(gateway, 'DELETE', `/v2/sheets/${fid}/links/${link}`, bearer(user));
+const list = async (fid, user = anna) => (await request(gateway, 'GET', `/v2/sheets/${fid}/links`, bearer(user))).json.links;
+const knock = (key, name = 'Zoe', password) => post(gateway, '/v2/link', { link: key, name, password });
+const enter = async (key, name, password) => {
+	const answer = await knock(key, name, password);
+	assert.equal(answer.status, 200, answer.text);
+	return answer.json;
+};
+const cells = (user, fid) => request(gateway, 'GET', `/v2/sheets/${fid}/cells?range=A1`, bearer(user));
+const set = (row, col, content) => ({ row, col, content });
+
+describe('a guest', () => {
+	for (const encoding of ['json', 'binary'])
+		test(`reads and edits by a link, and is not taken for an account: ${encoding}`, async () => {
+			const fid = await newSheet(gateway, anna);
+			const { link, key, url } = await create(fid, { role: 'editor', label: 'Field team' });
+			assert.equal(url, `/?id=${fid}&link=${key}`);
+			const zoe = await enter(key, ' Zoe'.trim());
+			const { token, expires, ...rest } = zoe;
+			assert.deepEqual(rest, { fid, role: 'editor', uid: guestBase + link, username: 'Zoe (guest)' });
+			assert.equal(tokenClaims(token).exp, expires);
+			assert.deepEqual([tokenClaims(token).uid, tokenClaims(token).name], [-link, 'Zoe (guest)']);
+			const owner = await RawClient.open(gateway, anna, fid, { encoding });
+			const guest = await RawClient.open(gateway, zoe, fid, { encoding, client: 77 });
+			assert.deepEqual([guest.hello.uid, guest.hello.role], [guestBase + link, 'editor']);
+			const peer = await owner.next('peer');
+			assert.deepEqual([peer.uid, peer.name], [guestBase + link, 'Zoe (guest)']);
+			guest.send({ t: 'lock', row: 1, col: 1 });
+			assert.equal((await owner.next('lock')).uid, guestBase + link);
+			guest.op(1, [set(0, 0, 'of a guest')]);
+			const { edits } = await owner.next('edits', (message) => message.edits.length > 0);
+			assert.deepEqual(edits, [{ uid: guestBase + link, row: 0, col: 0, content: 'of a guest' }]);
+			owner.send({ t: 'who', uid: guestBase + link });
+			assert.deepEqual(await owner.next('user'), { t: 'user', uid: guestBase + link, name: 'Field team (link)' });
+			assert.equal((await cells(zoe, fid)).status, 200);
+			const log = (await request(gateway, 'GET', `/v2/sheets/${fid}/log?uid=${guestBase + link}`, bearer(zoe))).json.edits;
+			assert.deepEqual(log.map(({ new: content, uid, username }) => [content, uid, username]), [['of a guest', guestBase + link, 'Field team (link)']]);
+			assert.equal(await cluster.psql(`SELECT uid FROM sheet.log WHERE sheet_id = ${fid} AND new = 'of a guest'`), String(-link));
+			// another one resumes, and knows what was acknowledged
+			guest.terminate();
+			const again = await RawClient.open(gateway, zoe, fid, { encoding, client: 77 });
+			assert.equal(again.hello.landed, 1);
+			again.terminate();
+			owner.terminate();
+		});
+
+	test('reads and edits by protocol v1, under the label of the link', async () => {
+		const fid = await newSheet(gateway, anna);
+		const { link, key } = await create(fid, { role: 'editor', label: 'Old page' });
+		const zoe = await enter(key);
+		const owner = await Editor.open(gateway, anna, fid);
+		const guest = await Editor.open(gateway, zoe, fid);
+		guest.modify(0, 0, 'of a guest');
+		assert.equal((await owner.nextModify(0, 0, 'of a guest')).body.username, 'Old page (link)');
+		owner.modify(0, 1, 'of the owner');
+		assert.equal((await guest.nextModify(0, 1, 'of the owner')).body.username, anna.username);
+		const { ticket } = (await post(gateway, '/v2/ticket', { token: zoe.token, fid })).json;
+		const byTicket = await Editor.open(gateway, null, fid, { path: `/sheetws?ticket=${ticket}&fid=${fid}` });
+		assert.equal((await revoke(fid, link)).status, 200);
+		for (const editor of [guest, byTicket]) assert.equal((await editor.waitClosed()).code, 4401);
+		await owner.close();
+	});
+
+	test('has the link for one sheet only, and views with that role', async () => {
+		const [fid, other] = [await newSheet(gateway, anna), await newSheet(gateway, anna)];
+		const { key } = await create(fid);
+		const zoe = await enter(key);
+		assert.equal(zoe.role, 'viewer');
+		assert.equal((await cells(zoe, fid)).status, 200);
+		assert.equal((await cells(zoe, other)).status, 403);
+		const guest = await RawClient.open(gateway, zoe, fid);
+		guest.op(1, [set(0, 0, 'no')]);
+		assert.equal((await guest.next('nack')).reason, 'role');
+		guest.terminate();
+		const elsewhere = new RawClient(gateway, other);
+		await elsewhere.opened;
+		elsewhere.send({ t: 'hello', v: 2, token: zoe.token, client: 0, acked: 0, since: 0 });
+		assert.equal((await elsewhere.waitClosed()).code, 4403);
+		await call(gateway, '/sharelink', { token: anna.token, fid: other, role: 'editor' }, 12);
+		assert.equal((await cells(zoe, other)).status, 403);
+	});
+
+	test('must have a name that a person may have', async () => {
+		const fid = await newSheet(gateway, anna);
+		const { key } = await create(fid);
+		for (const name of ['', ' ', ' x', 'a\u202eb', 'a\nb', 'x'.repeat(51)]) {
+			const answer = await knock(key, name);
+			assert.deepEqual([answer.status, answer.json.code], [400, 'name'], JSON.stringify(name));
+		}
+		assert.equal((await post(gateway, '/v2/link', { link: key })).status, 400);
+		assert.equal((await post(gateway, '/v2/link', { link: 5, name: 'x' })).status, 400);
+		assert.equal((await enter(key, '"Zoë" \\ 佐伊')).username, '"Zoë" \\ 佐伊 (guest)');
+		assert.equal((await enter(key, '𐍈'.repeat(50))).username, `${'𐍈'.repeat(50)} (guest)`);
+		const answer = await post(gateway, '/register', { username: 'Zoe (guest)', password: 'x' });
+		assert.equal(answer.status, 400);
+	});
+});
+
+/* The routes that this guest may call on the sheet. */
+async function openRoutes(zoe, fid) {
+	const source = fs.readFileSync(path.join(repository, 'gateway/http/routes/router.c'), 'utf8');
+	const routes = [...source.matchAll(/^\t\{"(\/[^"]*)", METHOD_(\w+), (\w+), ([^,]*),/gm)].map(([, address, method, caller, flags]) => ({ address, method, caller, flags }));
+	assert.ok(routes.length > 40, `${routes.length} routes`);
+	const free = ['/livez', '/readyz', '/healthz', '/*', '/login', '/register', '/v2/link', '/getchunk', '/i/*', '/paste', '/record', '/record/*', '/p/*'];
+	const open = [];
+	for (const { address, method, caller, flags } of routes) {
+		if (caller === 'OPERATOR' || free.includes(address)) continue;
+		const target = address.replace('*', String(fid)).replace('*', '1');
+		const body = {
+			...{ token: zoe.token, fid, name: 'x', username: ben.username, role: 'viewer', label: 'x', cid: 1, version: 1, lid: 1, link: address.includes('links') ? 1 : 'x', password: 'x', oldPassword: 'x' },
+			...{ initRows: 5, initColumns: 5 },
+		};
+		const query = address === '/sheetws' ? `?query=1&fid=${fid}` : address.endsWith('import') ? '?name=x' : address.endsWith('cells') ? '?range=A1' : '';
+		const headers = { authorization: `Bearer ${zoe.token}` };
+		let answer;
+		if (method === 'GET' || method === 'DELETE') answer = await request(gateway, method, target + query, { headers });
+		else if (address === '/uploadchunk') answer = await request(gateway, method, target, multipart([['token', zoe.token], ['fid', String(fid)], ['uploadfile', Buffer.from('x'), 'a.png', 'image/png']]));
+		else if (flags.includes('STREAM')) answer = await request(gateway, method, target + query, { headers: { ...headers, 'content-type': 'text/csv', 'content-length': 3 }, body: 'a,b' });
+		else {
+			const text = JSON.stringify(body);
+			answer = await request(gateway, method, target, { headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }, body: text });
+		}
+		if (answer.status === 200 && answer.json?.success !== false) open.push(address);
+		else if (address === '/v2/session') assert.equal(answer.status, 204); // the token of a cookie alone, of which guests have none
+		else if (!flags.includes('GUESTS')) assert.deepEqual([answer.status, answer.json?.data], [403, 'guests of a link have no account'], `${method} ${address}: ${answer.status} ${answer.text}`);
+		assert.equal(answer.headers['set-cookie'], undefined, address);
+	}
+	return open.sort();
+}
+
+test('of all routes, a guest may call those that read the sheet', async () => {
+	const fid = await newSheet(gateway, anna);
+	await cluster.psql(`SELECT sheet.commit(${fid})`);
+	const zoe = await enter((await create(fid, { role: 'editor' })).key);
+	assert.deepEqual(await openRoutes(zoe, fid), ['/getsheetchkp', '/sheetws', '/v2/sheets/*.csv', '/v2/sheets/*/cells', '/v2/sheets/*/log', '/v2/sheets/*/route', '/v2/sheets/*/versions', '/v2/ticket']);
+	assert.equal(await cluster.psql('SELECT count(*) FROM sheet.member WHERE uid < 0'), '0');
+	assert.equal(await cluster.psql('SELECT count(*) FROM sheet.file WHERE uid < 0'), '0');
+});
+
+test('a link to a rectangle shows its cells, wherever they are, and nothing else of the sheet', async () => {
+	const fid = await newSheet(gateway, anna);
+	await cluster.psql(`SELECT sheet.set_range(${fid}, 'A1', '{{secret,x},{in,=A1},{"''0",y}}')`);
+	const { link, key } = await create(fid, { ref: 'A2:B2', label: 'Part' });
+	const zoe = await enter(key);
+	assert.deepEqual([zoe.fid, zoe.role], [null, 'viewer']);
+	const part = () => request(gateway, 'GET', '/v2/link/cells', bearer(zoe));
+	assert.deepEqual((await part()).json, { rows: 1, cols: 2, cells: [[0, 0, 'in'], [0, 1, null]] });
+	const owner = await RawClient.open(gateway, anna, fid, { client: 3 });
+	owner.op(1, [{ kind: 'insertRows', at: 1, n: 2 }]);
+	await owner.next('ack');
+	assert.deepEqual((await part()).json, { rows: 1, cols: 2, cells: [[0, 0, 'in'], [0, 1, null]] });
+	assert.equal((await list(fid))[0].ref, 'A4:B4');
+	assert.deepEqual(await openRoutes(zoe, fid), ['/v2/link/cells', '/v2/ticket']);
+	for (const open of [
+		() => Editor.open(gateway, zoe, fid).then((editor) => editor.waitClosed()),
+		async () => {
+			const guest = new RawClient(gateway, fid);
+			await guest.opened;
+			guest.send({ t: 'hello', v: 2, token: zoe.token, client: 0, acked: 0, since: 0 });
+			const closed = await guest.waitClosed();
+			assert.deepEqual(guest.messages, []);
+			return closed;
+		},
+	]) {
+		const refused = await open().catch((error) => error);
+		assert.match(`${refused.code} ${refused.message}`, /4403/);
+	}
+	assert.equal((await change(fid, link, { role: 'editor' })).status, 400);
+	owner.op(2, [{ kind: 'deleteRows', at: 3, n: 1 }]);
+	await owner.next('ack');
+	assert.equal((await part()).status, 403);
+	assert.equal((await knock(key)).status, 404);
+	assert.equal((await request(gateway, 'GET', '/v2/link/cells', bearer(anna))).status, 403);
+	owner.terminate();
+});
+
+test('a link that is unknown, expired, revoked or blocked is answered in one way', async () => {
+	const fid = await newSheet(gateway, anna);
+	const made = {};
+	for (const kind of ['expired', 'revoked', 'blocked', 'trashed']) made[kind] = await create(kind === 'trashed' ? (made.sheet = await newSheet(gateway, anna)) : fid, { password: 'right' });
+	await cluster.psql(`UPDATE sheet.link SET expires_at = now() WHERE link_id = ${made.expired.link}`);
+	assert.equal((await revoke(fid, made.revoked.link)).status, 200);
+	assert.equal((await change(fid, made.blocked.link, { blocked: true })).status, 200);
+	await call(gateway, '/deletesheet', { token: anna.token, fid: made.sheet }, 16);
+	const seen = new Set();
+	for (const key of ['A'.repeat(22), '', 'x'.repeat(5000), ...['expired', 'revoked', 'blocked', 'trashed'].map((kind) => made[kind].key)])
+		for (const password of [undefined, 'right', 'wrong']) {
+			const { status, text, headers } = await knock(key, 'Zoe', password);
+			const { date, 'x-request-id': id, ...same } = headers;
+			seen.add(JSON.stringify([status, text, same]));
+		}
+	assert.equal(seen.size, 1, [...seen].join('\n'));
+	assert.equal(JSON.parse([...seen][0])[0], 404);
+	assert.deepEqual((await list(fid)).map(({ state }) => state), ['blocked', 'revoked', 'expired']);
+	assert.equal((await change(fid, made.blocked.link, { blocked: false })).status, 200);
+	assert.equal((await change(fid, made.expired.link, { expires: null })).status, 200);
+	for (const kind of ['blocked', 'expired']) await enter(made[kind].key, 'Zoe', 'right');
+	assert.equal((await change(fid, made.revoked.link, { role: 'editor' })).status, 409);
+});
+
+test('a wrong password is counted for the link and the address', async () => {
+	const fid = await newSheet(gateway, anna);
+	const [first, second] = [await create(fid, { password: 'right' }), await create(fid, { password: 'right' })];
+	const needed = await knock(first.key);
+	assert.deepEqual([needed.status, needed.json.code], [401, 'password_needed']);
+	for (let i = 0; i < 10; i++) await enter(first.key, 'Zoe', 'right');
+	for (let i = 0; i < 4; i++) {
+		const { status, json } = await knock(first.key, 'Zoe', `wrong ${i}`);
+		assert.deepEqual([status, json.code], [401, 'password_wrong']);
+	}
+	const refused = await knock(first.key, 'Zoe', 'right');
+	assert.equal(refused.status, 429);
+	assert.ok(Number(refused.headers['retry-after']) > 0);
+	await enter(second.key, 'Zoe', 'right');
+	assert.equal((await change(fid, second.link, { password: null })).status, 200);
+	await enter(second.key);
+	assert.doesNotMatch(await cluster.psql(`SELECT string_agg(l::text, '') FROM sheet.link l`), new RegExp(`right|${first.key}`));
+});
+
+describe('the end of a link', () => {
+	test('closes its sessions, and nothing that is sent later is stored, whatever the timer does', async () => {
+		const fid = await newSheet(gateway, anna);
+		const { link, key } = await create(fid, { role: 'editor' });
+		await cluster.psql(`UPDATE sheet.link SET expires_at = clock_timestamp() + interval '2.5 s' WHERE link_id = ${link}`);
+		const zoe = await enter(key);
+		const end = Number(await cluster.psql(`SELECT extract(epoch FROM expires_at) * 1000 FROM sheet.link WHERE link_id = ${link}`));
+		assert.ok(zoe.expires * 1000 >= end - 100 && zoe.expires * 1000 - end < 1200, `the token expires ${zoe.expires * 1000 - end} ms after the link`);
+		const guests = [await RawClient.open(gateway, zoe, fid, { client: 5 }), await RawClient.open(gateway, zoe, fid, { client: 6, encoding: 'binary' })];
+		const old = await Editor.open(gateway, zoe, fid);
+		const everyone = [...guests, old];
+		for (let n = 1; everyone.some((guest) => !guest.closed); n++) {
+			for (const guest of guests) if (!guest.closed) guest.op(n, [set(n, 0, String(Date.now()))]);
+			if (!old.closed) old.modify(n, 1, String(Date.now()));
+			await new Promise((resolve) => setTimeout(resolve, 20));
+		}
+		for (const guest of everyone) assert.equal(guest.closed.code, 4401);
+		const stored = (await cluster.rows(`SELECT new FROM sheet.log WHERE sheet_id = ${fid} AND uid = ${-link}`)).map(({ new: sent }) => Number(sent));
+		assert.ok(stored.length > 3, `${stored.length} edits were stored`);
+		assert.ok(Math.max(...stored) <= end, `sent ${Math.max(...stored) - end} ms after the end`);
+		// sessions may be closed a little before the end by the database's clock
+		await waitUntil(async () => (await knock(key)).status === 404, 'the link to end');
+		assert.equal((await cells(zoe, fid)).status, 401);
+	});
+
+	test('that is set to come sooner closes sessions that are open', async () => {
+		const fid = await newSheet(gateway, anna);
+		const { link, key } = await create(fid, { expires: null });
+		const guest = await RawClient.open(gateway, await enter(key), fid);
+		assert.equal((await change(fid, link, { expires: Math.floor(Date.now() / 1000) + 2 })).status, 200);
+		assert.equal((await guest.waitClosed()).code, 4401);
+	});
+
+	test('ends tokens that would be valid for longer', async () => {
+		const fid = await newSheet(gateway, anna);
+		const { link, key } = await create(fid);
+		const zoe = await enter(key);
+		assert.equal((await cells(zoe, fid)).status, 200);
+		await cluster.psql(`UPDATE sheet.link SET expires_at = clock_timestamp() WHERE link_id = ${link}`); // which nobody is told of
+		assert.equal((await cells(zoe, fid)).status, 401);
+		const late = new RawClient(gateway, fid);
+		await late.opened;
+		late.send({ t: 'hello', v: 2, token: zoe.token, client: 0, acked: 0, since: 0 });
+		assert.equal((await late.waitClosed()).code, 4401);
+	});
+
+	test('by its owner, or another password, closes sessions at once; another role is told', async () => {
+		const fid = await newSheet(gateway, anna);
+		const { link, key } = await create(fid, { role: 'editor' });
+		const [zoe, stranger] = [await enter(key), await enter((await create(fid)).key)];
+		const [guest, other] = [await RawClient.open(gateway, zoe, fid, { client: 9 }), await RawClient.open(gateway, stranger, fid)];
+		assert.equal((await change(fid, link, { role: 'viewer', label: 'Readers' })).status, 200);
+		assert.equal((await guest.next('role')).role, 'viewer');
+		guest.op(1, [set(0, 0, 'no longer')]);
+		assert.equal((await guest.next('nack')).reason, 'role');
+		assert.equal((await change(fid, link, { password: 'new' })).status, 200);
+		assert.equal((await guest.waitClosed()).code, 4401);
+		assert.equal((await cells(zoe, fid)).status, 401);
+		const again = await enter(key, 'Zoe', 'new');
+		const next = await RawClient.open(gateway, again, fid);
+		assert.equal((await revoke(fid, link)).status, 200);
+		assert.equal((await next.waitClosed()).code, 4401);
+		assert.equal((await cells(again, fid)).status, 401);
+		assert.equal((await cells(stranger, fid)).status, 200);
+		assert.equal(other.closed, null);
+		await call(gateway, '/deletesheet', { token: anna.token, fid }, 16);
+		assert.ok([4401, 4410].includes((await other.waitClosed()).code));
+		await call(gateway, '/deletesheet', { token: anna.token, fid, purge: true }, 16);
+		assert.equal((await cells(stranger, fid)).status, 401);
+		assert.equal(await cluster.psql(`SELECT count(*) FROM sheet.link WHERE sheet_id = ${fid}`), '0');
+	});
+
+	test('a token that somebody else has signed, or that names nobody, is refused', async () => {
+		const fid = await newSheet(gateway, anna);
+		const { link, key } = await create(fid);
+		const zoe = await enter(key);
+		const { header, claims } = tokenParts(zoe.token);
+		const forged = [{ ...claims, uid: anna.uid }, { ...claims, uid: -link - 1 }].map((wrong) => signToken(header, wrong, 'not the key of this gateway at all'));
+		for (const token of [...forged, `${zoe.token}x`]) assert.equal((await cells({ token }, fid)).status, 401);
+	});
+});
+
+describe('the owner', () => {
+	test('sees the links, without keys, and how often they were used', async () => {
+		const fid = await newSheet(gateway, anna);
+		const expires = Math.floor(Date.now() / 1000) + 3600;
+		const { link, key } = await create(fid, { role: 'commenter', expires, label: 'Board', password: 'p' });
+		const open = await create(fid, { expires: null });
+		const week = await create(fid);
+		for (let i = 0; i < 3; i++) await enter(open.key);
+		const shown = await list(fid);
+		assert.doesNotMatch(JSON.stringify(shown), new RegExp(`${key}|${open.key}|SCRAM`));
+		const { createdAt, ...board } = shown[2];
+		assert.ok(Date.parse(createdAt) > 0);
+		assert.deepEqual(board, { link, role: 'commenter', label: 'Board', expires, ref: null, password: true, state: 'valid', uses: 0, lastUsed: null, createdBy: anna.username });
+		assert.equal(shown[1].expires, null);
+		assert.ok(Math.abs(shown[0].expires - Date.now() / 1000 - 7 * 86400) < 600);
+		assert.deepEqual([shown[0].link, shown[0].label], [week.link, `Link ${week.link}`]);
+		await waitUntil(async () => (await list(fid))[1].uses === 3, 'the uses to be stored', 60000);
+		assert.ok(Date.parse((await list(fid))[1].lastUsed) > 0);
+	});
+
+	test('alone may make, see, change and revoke them', async () => {
+		const [fid, other] = [await newSheet(gateway, anna), await newSheet(gateway, anna)];
+		const { link } = await create(fid);
+		await call(gateway, '/sharesheet', { token: anna.token, fid, username: ben.username, role: 'editor' }, 12);
+		assert.equal((await post(gateway, `/v2/sheets/${fid}/links`, { token: ben.token })).status, 403);
+		assert.equal((await request(gateway, 'GET', `/v2/sheets/${fid}/links`, bearer(ben))).status, 403);
+		for (const answer of [await change(fid, link, { role: 'editor' }, ben), await revoke(fid, link, ben)]) assert.equal(answer.status, 403);
+		for (const answer of [await change(other, link, { role: 'editor' }), await revoke(other, link), await revoke(fid, 999999)]) assert.equal(answer.status, 404, answer.text);
+		assert.equal((await revoke(987654321, link)).status, 404);
+		for (const values of [{ role: 'owner' }, { role: 5 }, { expires: 1 }, { expires: 'soon' }, { label: '' }, { label: 'a\nb' }, { password: 'x'.repeat(1025) }])
+			assert.equal((await post(gateway, `/v2/sheets/${fid}/links`, { token: anna.token, ...values })).status, 400, JSON.stringify(values));
+		for (const values of [{ blocked: 'yes' }, { blocked: null }, { role: 'owner' }, { expires: 1 }]) assert.equal((await change(fid, link, values)).status, 400, JSON.stringify(values));
+		for (const wrong of ['x', '0', '', `${link}/`]) assert.equal((await change(fid, wrong, {})).status, 404, wrong);
+		assert.equal((await list(fid))[0].state, 'valid');
+	});
+});
