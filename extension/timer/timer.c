@@ -461,4 +461,5 @@ timer_leave(TimestampTz earliest, int put_off_ms)
 		timer_board_leave(&timer_shared->board, MyDatabaseId, earliest);
 	}
 	LWLockRelease(&timer_shared->lock);
+	workqueue_wake(); /* a launcher that has not started this worker does not hear of its end */
 }

@@ -120,8 +120,11 @@ timer_window_step(const TimerWindow *window, TimestampTz horizon, bool crowded, 
 	*until = Min(head, scan);
 	if (crowded && (*until > now || now > window->began + TIMER_TURN_US))
 		return TIMER_STEP_LEAVE;
+	/* What ends later is only in the table again. What is tried again is due later than it ends, and stays. */
 	if (*until > now)
-		return head == DT_NOEND && horizon > now ? TIMER_STEP_LEAVE : TIMER_STEP_SLEEP;
+		return head > now + TIMER_WINDOW_US && horizon > now && timer_window_earliest(window) > now + TIMER_WINDOW_US
+				   ? TIMER_STEP_LEAVE
+				   : TIMER_STEP_SLEEP;
 	if (scan <= now && (head > now || timer_window_room(window) >= window->capacity / 2))
 		return TIMER_STEP_SCAN;
 	return TIMER_STEP_SERVE;

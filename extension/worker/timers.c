@@ -267,6 +267,10 @@ timers_run(TimerKind kind, const TimerDue *dues, int count)
 	NullableDatum args[4];
 	CatalogScope scope;
 
+	/* They were due when they were taken, also if the clock has stepped back since. */
+	for (int i = 0; i < count; i++)
+		now = Max(now, dues[i].entry.at);
+
 	worker_begin();
 	catalog_begin(&scope);
 	args[0] = CATALOG_TEXT(timer_kind_name(kind));

@@ -20,8 +20,8 @@ CREATE OR REPLACE FUNCTION sheet.granted(OUT grantee text, OUT privilege text, O
 		('public', 'EXECUTE', 'ROUTINE', 'paste_create paste_get paste_stats_read'),
 		('public', 'EXECUTE', 'ROUTINE', 'create_token revoke_token tokens'),
 		-- A sheet may be open by its id alone, so only roles that monitor the whole server see ids.
-		('pg_monitor', 'SELECT', 'TABLE', 'cache_entries fsck_progress gateways moderation'),
-		('pg_monitor', 'EXECUTE', 'ROUTINE', 'cache_entries_read fsck_progress_read paste_block paste_delete pastes_read'),
+		('pg_monitor', 'SELECT', 'TABLE', 'cache_entries fsck_progress gateways'),
+		('pg_monitor', 'EXECUTE', 'ROUTINE', 'cache_entries_read fsck_progress_read'),
 		('sheet_gateway', 'SELECT', 'TABLE', 'gateways'),
 		('sheet_gateway', 'EXECUTE', 'ROUTINE', 'account_create account_find account_get account_rename
 			count_link_uses enter_link guest_left link_range link_target

@@ -46,7 +46,7 @@ describe('a guest', () => {
 		test(`reads and edits by a link, and is not taken for an account: ${encoding}`, async () => {
 			const fid = await newSheet(gateway, anna);
 			const { link, key, url } = await create(fid, { role: 'editor', label: 'Field team' });
-			assert.equal(url, `/?id=${fid}&link=${key}`);
+			assert.equal(url, `/?id=${fid}#link=${key}`);
 			const zoe = await enter(key, ' Zoe'.trim());
 			const { token, expires, ...rest } = zoe;
 			assert.deepEqual(rest, { fid, role: 'editor', uid: guestBase + link, username: 'Zoe (guest)' });
@@ -99,7 +99,7 @@ describe('a guest', () => {
 		const zoe = await enter(key);
 		assert.equal(zoe.role, 'viewer');
 		assert.equal((await cells(zoe, fid)).status, 200);
-		assert.equal((await cells(zoe, other)).status, 403);
+		assert.equal((await cells(zoe, other)).status, 404);
 		const guest = await RawClient.open(gateway, zoe, fid);
 		guest.op(1, [set(0, 0, 'no')]);
 		assert.equal((await guest.next('nack')).reason, 'role');
@@ -107,9 +107,9 @@ describe('a guest', () => {
 		const elsewhere = new RawClient(gateway, other);
 		await elsewhere.opened;
 		elsewhere.send({ t: 'hello', v: 2, token: zoe.token, client: 0, acked: 0, since: 0 });
-		assert.equal((await elsewhere.waitClosed()).code, 4403);
+		assert.equal((await elsewhere.waitClosed()).code, 4404);
 		await call(gateway, '/sharelink', { token: anna.token, fid: other, role: 'editor' }, 12);
-		assert.equal((await cells(zoe, other)).status, 403);
+		assert.equal((await cells(zoe, other)).status, 404);
 	});
 
 	test('must have a name that a person may have', async () => {
@@ -197,7 +197,7 @@ test('a link to a rectangle shows its cells, wherever they are, and nothing else
 		},
 	]) {
 		const refused = await open().catch((error) => error);
-		assert.match(`${refused.code} ${refused.message}`, /4403/);
+		assert.match(`${refused.code} ${refused.message}`, /4404/);
 	}
 	assert.equal((await change(fid, link, { role: 'editor' })).status, 400);
 	owner.op(2, [{ kind: 'deleteRows', at: 3, n: 1 }]);

@@ -36,7 +36,10 @@ databases_xact_callback(XactEvent event, void *arg)
 	Oid database = databases_dropped;
 
 	if (event == XACT_EVENT_COMMIT && OidIsValid(databases_created))
+	{
 		timer_look(databases_created);
+		workqueue_wake();
+	}
 	if (event != XACT_EVENT_PRE_COMMIT)
 		databases_created = InvalidOid;
 	databases_dropped = InvalidOid;

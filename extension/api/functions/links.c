@@ -41,12 +41,15 @@ PG_FUNCTION_INFO_V1(sheet_link_target);
 PG_FUNCTION_INFO_V1(sheet_guest_left);
 PG_FUNCTION_INFO_V1(sheet_count_link_uses);
 
-#define LINK_KEY_CHARS		22 /* of six bits */
-#define LINK_LABEL_MAX		100
-#define LINK_GUEST_MAX		50
-#define LINK_PASSWORD_MAX	1024
-#define LINK_RECT_CELLS		100000
-#define LINK_LEFT_MS(alias) "ceil(extract(epoch FROM " alias "expires_at - pg_catalog.clock_timestamp()) * 1000)::int8"
+#define LINK_KEY_CHARS	  22 /* of six bits */
+#define LINK_LABEL_MAX	  100
+#define LINK_GUEST_MAX	  50
+#define LINK_PASSWORD_MAX 1024
+#define LINK_RECT_CELLS	  100000
+#define LINK_LEFT_MS(alias)                                                                                            \
+	"CASE WHEN " alias "expires_at IS NOT NULL THEN greatest(ceil(extract(epoch FROM " alias                           \
+	"expires_at - pg_catalog.clock_timestamp()) * 1000), 0)::int8 END"
+#define LINKS_MAX 200 /* of a sheet, without those that were revoked */
 
 /* Purging deletes the sheet's row first, so no link is inserted after that. */
 static CatalogQuery links_insert = {
@@ -98,7 +101,11 @@ static CatalogQuery links_target = {
 	{INT8OID}};
 static CatalogQuery links_delete_rects = {"DELETE FROM sheet.link_rect WHERE sheet_id = $1 AND link_id = $2",
 										  {INT8OID, INT8OID}};
-static CatalogQuery links_count = {"UPDATE sheet.link SET uses = uses + $2, last_used = now() WHERE link_id = $1",
+static CatalogQuery links_kept = {"SELECT count(*) FROM sheet.link WHERE sheet_id = $1 AND revoked_at IS NULL",
+								  {INT8OID}};
+/* Nobody waits for whoever changes the link, or counts, too. */
+static CatalogQuery links_count = {"UPDATE sheet.link SET uses = uses + $2, last_used = now() WHERE link_id = "
+								   "(SELECT link_id FROM sheet.link WHERE link_id = $1 FOR NO KEY UPDATE SKIP LOCKED)",
 								   {INT8OID, INT8OID}};
 
 /* ---- arguments ---- */
@@ -216,6 +223,19 @@ links_store_rect(int64 sheet_id, int64 link_id, LinkRect *rect)
 
 /* ---- for owners ---- */
 
+/* Rectangles of links move with each insertion of rows. Two that come at the same time may be one more. */
+static void
+links_require_room(int64 sheet_id)
+{
+	int64 count = 0;
+
+	(void) catalog_find_int64(&links_kept, &CATALOG_INT64(sheet_id), true, &count);
+	if (count >= LINKS_MAX)
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						errmsg("sheet " INT64_FORMAT " has %d links, which is the maximum", sheet_id, LINKS_MAX),
+						errhint("Revoke those that are not needed with sheet.revoke_link().")));
+}
+
 /* create_link(sheet_id, role, expires, ref, password, label, as_uid) */
 Datum
 sheet_create_link(PG_FUNCTION_ARGS)
@@ -225,7 +245,7 @@ sheet_create_link(PG_FUNCTION_ARGS)
 	NullableDatum args[8] = {CATALOG_INT64(sheet_id), CATALOG_TEXT(key), fcinfo->args[1]};
 	Datum values[2];
 	bool nulls[2] = {false, false};
-	LinkRect rect;
+	LinkRect rect = {0};
 	int64 link_id;
 
 	links_check_role(role);
@@ -238,6 +258,7 @@ sheet_create_link(PG_FUNCTION_ARGS)
 	args[5] = links_arg_password(fcinfo, 4);
 	if (!args[5].isnull && VARSIZE_ANY_EXHDR(DatumGetPointer(args[5].value)) == 0)
 		args[5] = CATALOG_NULL;
+	links_require_room(sheet_id);
 	if (DatumGetBool(args[4].value))
 		journal_lock_sheet(sheet_id); /* before the sheet's row, as sheet.purge() does */
 	if (!catalog_find_int64(&links_insert, args, false, &link_id))

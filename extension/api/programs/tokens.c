@@ -104,12 +104,16 @@ token_arg_scopes(FunctionCallInfo fcinfo, int arg)
 	return PointerGetDatum(construct_array(scopes, n, TEXTOID, -1, false, TYPALIGN_INT));
 }
 
-static void
-token_check_end(NullableDatum expires)
+/* infinity is no end. */
+static NullableDatum
+token_end(NullableDatum expires)
 {
+	if (!expires.isnull && TIMESTAMP_IS_NOEND(DatumGetTimestampTz(expires.value)))
+		return CATALOG_NULL;
 	if (!expires.isnull && DatumGetTimestampTz(expires.value) <= GetCurrentTimestamp())
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("the access token would have ended already"),
 						errdetail("Its end is %s.", timestamptz_to_str(DatumGetTimestampTz(expires.value)))));
+	return expires;
 }
 
 /* The last of 43 characters has four bits. */
@@ -150,7 +154,7 @@ sheet_create_token(PG_FUNCTION_ARGS)
 	args[2] = CATALOG_TEXT(label);
 	args[3] = CATALOG_DATUM(token_arg_scopes(fcinfo, 1));
 	args[4] = fcinfo->args[2];
-	token_check_end(args[4]);
+	args[4] = token_end(args[4]);
 	token = token_make();
 	args[1] = CATALOG_TEXT(token);
 	catalog_begin(&scope);

@@ -56,18 +56,19 @@ write_refuse(Request *request, int status, const char *reason)
 static bool
 write_read_condition(Request *request, CellWrite *write)
 {
-	char text[128], *end = NULL;
+	char text[128], *tag, *end = NULL;
 
 	if (head_field(&request->head, "if-match") == NULL)
 		return true;
 	if (!request_header(request, "if-match", text, sizeof(text)))
 		text[0] = '\0';
-	if (strcmp(text, "*") == 0)
+	tag = strncmp(text, "W/", 2) == 0 ? text + 2 : text; /* proxies that compress weaken ETags; a seq stays exact */
+	if (strcmp(tag, "*") == 0)
 		return true;
-	if (text[0] == '"' && text[1] >= '0' && text[1] <= '9')
-		write->if_seq = strtoll(text + 1, &end, 10);
+	if (tag[0] == '"' && tag[1] >= '0' && tag[1] <= '9')
+		write->if_seq = strtoll(tag + 1, &end, 10);
 	if (end == NULL || write->if_seq > (int64_t) JSON_MAX_NUMBER || (*end != '"' && *end != '-') ||
-		end + strcspn(end, "\"") + 1 != text + strlen(text))
+		end + strcspn(end, "\"") + 1 != tag + strlen(tag))
 		return write_refuse(request, 400, "If-Match is one ETag, as an answer had it, or a seq in quotes");
 	write->conditional = true;
 	return true;

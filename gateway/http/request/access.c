@@ -126,7 +126,8 @@ request_authenticate_program(Request *request, const char *text)
 		return;
 	}
 	network_holder(request->peer, network);
-	if (attempts_taken(&access_unknown, network, ACCESS_UNKNOWN_MAX, uv_now(&gateway.loop)) >= ACCESS_UNKNOWN_MAX)
+	if (!access_tokens_knows(digest) &&
+		attempts_taken(&access_unknown, network, ACCESS_UNKNOWN_MAX, uv_now(&gateway.loop)) >= ACCESS_UNKNOWN_MAX)
 		request_error_later(request, 429, REQUEST_BUSY_S, "too many tokens that are not valid: try again later");
 	else
 		access_query(request);

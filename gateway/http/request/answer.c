@@ -226,7 +226,7 @@ request_sql_error(Request *request, const PGresult *res)
 	else
 	{
 		log_event(LOG_ERROR, "request failed", LOG_STR("request", request->trace.id),
-				  LOG_STR("path", request->head.path), LOG_STR("sqlstate", state), LOG_STR("reason", reason));
+				  LOG_STR("path", trace_path(request)), LOG_STR("sqlstate", state), LOG_STR("reason", reason));
 		request_error(request, 500, "the request failed in the database");
 	}
 }

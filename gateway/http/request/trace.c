@@ -93,6 +93,19 @@ trace_method_name(int method)
 	return names[method];
 }
 
+const char *
+trace_path(const Request *request)
+{
+	static const char *const open[] = {"/i/", "/p/", "/record/"};
+
+	for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++)
+	{
+		if (strncmp(request->head.path, open[i], strlen(open[i])) == 0)
+			return open[i];
+	}
+	return request->head.path;
+}
+
 void
 trace_end(Request *request)
 {
@@ -108,7 +121,7 @@ trace_end(Request *request)
 	/* the path without its query, which may hold a token */
 	log_event(gateway.config.log_requests ? LOG_INFO : LOG_DEBUG, "request", LOG_STR("request", trace->id),
 			  LOG_STR("peer", request->peer), LOG_STR("method", trace_method_name(request->method)),
-			  LOG_STR("path", request->head.path), LOG_INT("status", request->status),
+			  LOG_STR("path", trace_path(request)), LOG_INT("status", request->status),
 			  LOG_INT("uid", request->claims.uid), LOG_INT("us", us));
 }
 

@@ -27,6 +27,8 @@ typedef struct Trace
 extern void trace_begin(struct Request *request, const char *id);
 /* Counts and logs the request. */
 extern void trace_end(struct Request *request);
+/* The path for the log: without what follows it where that opens a file or a paste to everybody. */
+extern const char *trace_path(const struct Request *request);
 /* Requests that have begun and not ended. */
 extern int trace_under_way(void);
 /* route: from 1; name: in /metrics. */

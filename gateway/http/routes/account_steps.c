@@ -403,7 +403,7 @@ account_put_token(Request *request, Buf *to, int64_t uid, int64_t generation)
 	if (!jwt_sign(&gateway.keys, &claims, token, sizeof(token)))
 	{
 		buf_free(to);
-		request_error(request, 500, "no token could be made");
+		request_out_of_memory(request); /* a token needs nothing else */
 		return false;
 	}
 	buf_puts_json(to, token);

@@ -34,7 +34,8 @@ typedef struct LogStream
  * bound of the segment instead, its start would be looked for in the log. */
 static const char log_sql[] =
 	"SELECT l.at, l.\"row\", l.col, l.old, l.new, l.uid, l.username, l.kind, l.seq "
-	"FROM sheet.check_role($1, 'viewer', true, $3) c, LATERAL (SELECT coalesce($4, CASE WHEN $2::bigint > 1 THEN "
+	"FROM sheet.check_role($1, 'viewer', coalesce(sheet.role_of($1, $3) = 'owner', false), $3) c, LATERAL (SELECT "
+	"coalesce($4, CASE WHEN $2::bigint > 1 THEN "
 	"(SELECT v.seq FROM sheet.read_version($1, $2 - 1, 0) v) ELSE 0 END) AS since OFFSET 0) s, LATERAL "
 	"(SELECT * FROM sheet.log_edits($1) e WHERE e.segment_id <= $2 AND e.seq > s.since ORDER BY e.seq LIMIT $5) l";
 

@@ -76,7 +76,7 @@ static const Route routes[] = {
 	{"/getchunk", METHOD_GET, ANYBODY, 0, NULL, route_get_file, SCOPE_READ},
 	{"/i/*", METHOD_GET, ANYBODY, BY_STATUS, NULL, route_get_picture, SCOPE_NONE},
 	{"/v2/files", METHOD_GET, ACCOUNT, BY_STATUS, NULL, route_files, SCOPE_READ},
-	{"/v2/files/*", METHOD_DELETE, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_delete_file, SCOPE_UPLOAD},
+	{"/v2/files/*", METHOD_DELETE, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_delete_file, SCOPE_ADMIN},
 	{"/uploadchunk", METHOD_POST, ANYBODY, STREAM, upload_begin, upload_body_end, SCOPE_UPLOAD},
 	{"/getallchunks", METHOD_POST, ACCOUNT, 0, check_fid, route_get_files, SCOPE_READ},
 	{"/v2/account/password", METHOD_POST, ACCOUNT, BY_STATUS, check_password, route_modify_password, SCOPE_NONE},

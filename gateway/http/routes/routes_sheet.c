@@ -110,7 +110,8 @@ sheet_query_info(Request *request, RequestStep step)
 bool
 sheet_is_visible(Request *request, const PGresult *res)
 {
-	if (PQntuples(res) == 0)
+	/* Guests do not learn which sheets there are. */
+	if (PQntuples(res) == 0 || (request->claims.uid < 0 && PQgetisnull(res, 0, INFO_ROLE)))
 		request_deny(request, MSG_NO_SHEET, 404, "no such sheet");
 	else if (PQgetisnull(res, 0, INFO_ROLE))
 		request_deny(request, MSG_NO_PERMISSION, 403, "the sheet is not shared with you");

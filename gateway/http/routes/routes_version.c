@@ -17,7 +17,9 @@
 static const char version_commit_sql[] = "SELECT sheet.commit($1, $2, $4, $3)";
 static const char version_label_sql[] = "SELECT sheet.label_version($1, $2, $3, $4)";
 static const char version_rollback_sql[] = "SELECT sheet.rollback($1, $2, $4, $3)";
-static const char version_check_sql[] = "SELECT FROM sheet.check_role($1, 'viewer', true, $2)";
+/* In the trash the owner alone. */
+static const char version_check_sql[] =
+	"SELECT FROM sheet.check_role($1, 'viewer', coalesce(sheet.role_of($1, $2) = 'owner', false), $2)";
 
 /* The epoch under which this gateway has the sheet open; NULL if it is not open here. */
 static PgParam

@@ -182,7 +182,7 @@ enter_make_claims(Request *request, const PGresult *res, JwtClaims *claims)
 
 	if (RAND_bytes((unsigned char *) &bits, sizeof(bits)) != 1 || strlen(name) >= sizeof(claims->name))
 	{
-		request_error(request, 500, "no token could be made");
+		request_out_of_memory(request); /* a token needs nothing else */
 		return false;
 	}
 	*claims = (JwtClaims){.uid = -atoll(PQgetvalue(res, 0, ENTER_LINK)),
@@ -205,7 +205,7 @@ enter_admit(Request *request, const PGresult *res)
 		return;
 	if (!jwt_sign(&gateway.keys, &claims, token, sizeof(token)))
 	{
-		request_error(request, 500, "no token could be made");
+		request_out_of_memory(request); /* a token needs nothing else */
 		return;
 	}
 	uses_add(-claims.uid);
@@ -268,10 +268,7 @@ route_enter_link(Request *request)
 
 /* ---- GET /v2/link/cells: the rectangle of a link, which is all that its guests can read ---- */
 
-#define CELLS_MAX 100000 /* the rectangle may have grown */
-
-static const char cells_sql[] =
-	"SELECT rows, cols, \"row\", col, content, style, formula FROM sheet.link_range($1) LIMIT 100001";
+static const char cells_sql[] = "SELECT rows, cols, \"row\", col, content, style, formula FROM sheet.link_range($1)";
 
 static void
 cells_put(Buf *to, const PGresult *res, int row)
@@ -289,13 +286,15 @@ cells_put(Buf *to, const PGresult *res, int row)
 static void
 cells_answered(Request *request, PGresult *res)
 {
-	int rows = PQntuples(res);
+	int rows = res != NULL ? PQntuples(res) : 0;
 	Buf body = {NULL, 0, 0};
 
-	if (rows == 0)
-		request_error(request, 403, "the link is not to a part of a sheet");
-	else if (rows > CELLS_MAX)
+	if (strcmp(pgresult_sqlstate(res), "54000") == 0)
 		request_error(request, 413, "the part of the sheet has become too large");
+	else if (!request_succeeded(res))
+		request_sql_error(request, res);
+	else if (rows == 0)
+		request_error(request, 403, "the link is not to a part of a sheet");
 	else
 	{
 		buf_printf(&body, "{\"rows\":%s,\"cols\":%s,\"cells\":[", PQgetvalue(res, 0, 0), PQgetvalue(res, 0, 1));
@@ -313,5 +312,5 @@ cells_answered(Request *request, PGresult *res)
 void
 route_link_cells(Request *request)
 {
-	request_query(request, DATABASE_LONG, cells_sql, PARAMS(request_uid(request)), REQUEST_TEXT, cells_answered);
+	request_query(request, DATABASE_LONG, cells_sql, PARAMS(request_uid(request)), REQUEST_TEXT_RAW, cells_answered);
 }

@@ -87,6 +87,12 @@ check_link_change(Request *request)
 	return false;
 }
 
+static bool
+link_text_is_given(const Request *request, const char *name)
+{
+	return cJSON_IsString(request_member(request, name));
+}
+
 /* NULL if the member is absent or null. */
 static PgParam
 link_text(const Request *request, const char *name)
@@ -137,7 +143,12 @@ link_created(Request *request, PGresult *res)
 		return;
 	buf_printf(&body, "{\"link\":%s", PQgetvalue(res, 0, 0));
 	routes_put_member(&body, "key", PQgetvalue(res, 0, 1));
-	buf_printf(&body, ",\"url\":\"/?id=%lld&link=%s\"}", (long long) request->sheet_id, PQgetvalue(res, 0, 1));
+	/* Behind a # it is in no log of a server. Who may see a rectangle need not learn of which sheet. */
+	if (link_text_is_given(request, "ref"))
+		buf_puts(&body, ",\"url\":\"/");
+	else
+		buf_printf(&body, ",\"url\":\"/?id=%lld", (long long) request->sheet_id);
+	buf_printf(&body, "#link=%s\"}", PQgetvalue(res, 0, 1));
 	request->no_store = true;
 	request_json(request, 200, &body);
 }

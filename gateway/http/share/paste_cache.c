@@ -232,7 +232,7 @@ paste_keep(PasteContent *content, uint64_t asked)
 	if (paste == NULL)
 		return;
 	paste_content_pin(content);
-	*paste = (CachedPaste){.content = content, .next = *bucket, .asked = asked};
+	*paste = (CachedPaste){.content = content, .next = *bucket, .asked = asked, .used = true};
 	*bucket = paste;
 	paste_link_newest(paste);
 	cached_bytes += paste_size(paste);

@@ -203,7 +203,9 @@ paste_is_local(const Request *request)
 {
 	const char *host = head_field(&request->head, "host");
 
+	/* A client within trusted-proxies could name any address. */
 	return network_list_contains(NETWORK_LOOPBACK, request->peer) &&
+		   network_list_contains(NETWORK_LOOPBACK, conn_address(request->conn)) &&
 		   (!forwarded_has_signs(&request->head) ||
 			network_list_contains(gateway.config.trusted_proxies, conn_address(request->conn))) &&
 		   (host == NULL || origin_host_is_known(host));

@@ -54,6 +54,14 @@ access_tokens_find(const unsigned char digest[ACCESS_TOKEN_DIGEST])
 			   : NULL;
 }
 
+bool
+access_tokens_knows(const unsigned char digest[ACCESS_TOKEN_DIGEST])
+{
+	const AccessToken *token = access_tokens_slot(digest);
+
+	return token->fetched != 0 && memcmp(token->digest, digest, ACCESS_TOKEN_DIGEST) == 0;
+}
+
 const AccessToken *
 access_tokens_put(const AccessToken *token)
 {

@@ -24,6 +24,8 @@ typedef struct AccessToken
 /* Returns the token if it was valid lately and its account has not changed since; NULL: ask the database. The caller
  * compares its end. */
 extern const AccessToken *access_tokens_find(const unsigned char digest[ACCESS_TOKEN_DIGEST]);
+/* Returns whether the token was valid at some time, and may be no longer. */
+extern bool access_tokens_knows(const unsigned char digest[ACCESS_TOKEN_DIGEST]);
 /* The database says that the token is valid. Sets `fetched`. Returns the stored one. */
 extern const AccessToken *access_tokens_put(const AccessToken *token);
 /* Registers in the database that the token is used. Nobody waits for it. */

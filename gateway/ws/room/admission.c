@@ -24,7 +24,7 @@ session_may_stay(Session *session, const PGresult *res)
 {
 	if (PQntuples(res) == 0 || atoll(PQgetvalue(res, 0, 1)) != session->generation || PQgetvalue(res, 0, 6)[0] == 't')
 		session_close(session, CLOSE_UNAUTHORIZED, "the token has been revoked");
-	else if (PQgetisnull(res, 0, 2))
+	else if (PQgetisnull(res, 0, 2) || (session->uid < 0 && PQgetisnull(res, 0, 5))) /* guests do not learn of others */
 		session_close(session, CLOSE_NOT_FOUND, "no such sheet");
 	else if (PQgetisnull(res, 0, 5))
 		session_close(session, CLOSE_FORBIDDEN, "the sheet is not shared with you");

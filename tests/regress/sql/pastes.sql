@@ -1,7 +1,7 @@
 -- Pastes: limits, who may do what, what operators do. Eviction and ends are tested by tests/tap/080_pastes.pl.
 CREATE ROLE regress_paste_user;
 CREATE ROLE regress_paste_stranger;
-CREATE ROLE regress_paste_operator IN ROLE pg_monitor;
+CREATE ROLE regress_paste_operator SUPERUSER;
 CREATE ROLE regress_paste_gateway IN ROLE sheet_gateway;
 INSERT INTO sheet.account (name) VALUES ('paste user');
 SELECT sheet.link_account('paste user', 'regress_paste_user');
