@@ -8,7 +8,7 @@
  * A creator has blocks that belong to no paste. No error is raised and no interrupt is served until they do, so no
  * block is lost. A process that is killed takes shared memory with it.
  *
- * Whoever finds a paste compares its end with the clock. The sweep only gives memory back.
+ * Each function that finds a paste compares its end with the clock. The sweep only frees memory.
  */
 #include "postgres.h"
 

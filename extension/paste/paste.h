@@ -25,7 +25,7 @@ typedef struct PasteId
 	uint8 bytes[16];
 } PasteId;
 
-/* What a paste is, without its text: title, language and content, one behind the other. */
+/* A paste without its text, which consists of title, language and content. */
 typedef struct PasteInfo
 {
 	TimestampTz created_at, ends_at;
@@ -52,8 +52,8 @@ extern uint64 paste_origin(const char *name);
 /* Stores a paste; of info, the members views and blocked are ignored. Returns false if there is no room: all memory is
  * taken by pastes that are being stored. */
 extern bool paste_add(const PasteId *id, const PasteInfo *info, const char *text);
-/* Counts so many views, makes the paste the most recently used one, and copies it. text: PASTE_TEXT_MAX bytes, or NULL.
- * Returns false if there is no paste, or it has ended, or is blocked. */
+/* Adds `views` to the views of the paste, makes it the most recently used one, and copies it. text: a buffer of
+ * PASTE_TEXT_MAX bytes, or NULL. Returns false if there is no such paste, or it has ended, or is blocked. */
 extern bool paste_read(const PasteId *id, int64 views, PasteInfo *info, char *text);
 /* Return false if there is no paste, or it has ended. */
 extern bool paste_block(const PasteId *id, bool blocked);

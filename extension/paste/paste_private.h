@@ -107,7 +107,7 @@ paste_block_of(const PasteHead *head)
 	return (uint32) ((const PasteBlock *) head - paste_blocks);
 }
 
-/* The blocks that a paste of so many bytes needs. */
+/* Returns the number of blocks for a paste of `len` bytes. */
 extern uint32 paste_blocks_for(Size len);
 /* Takes up to `wanted` free blocks for the maker. */
 extern void paste_take(uint32 maker, uint32 wanted, PasteChain *chain);
@@ -126,7 +126,8 @@ extern PasteHead *paste_index_find(const PasteId *id);
 extern PasteHead *paste_index_first(void); /* that ends next */
 extern bool paste_index_is_newest(PasteHead *head);
 extern void paste_index_use(PasteHead *head);
-/* The paste to remove so that the maker gets so many more blocks. NULL: there is none. *counter: why it is removed. */
+/* Returns the paste to remove when the maker needs `more` blocks, or NULL. Sets *counter to the counter of the reason.
+ */
 extern PasteHead *paste_index_victim(uint32 maker, uint32 more, TimestampTz now, PasteCounter *counter);
 
 static inline void

@@ -16,7 +16,7 @@ typedef enum SheetRole
 } SheetRole;
 
 /*
- * Whoever acts by a link (sheet.link) is a guest. A guest's uid is the negative number of the link.
+ * A guest is a visitor who has opened a link (sheet.link). The uid of a guest is the negative number of the link.
  */
 #define GUEST_SUFFIX	  " (guest)" /* behind the name that a guest has chosen */
 #define GUEST_LINK_SUFFIX " (link)"	 /* behind the label of a link: the name of its guests in the log */

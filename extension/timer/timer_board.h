@@ -20,7 +20,7 @@
 #define TIMER_WINDOW_US INT64CONST(60000000)
 #define TIMER_LATER_US	INT64CONST(60000000) /* the longest time for which a database is put off */
 
-/* What expires. The names are in timer.c, the statements in worker/timers.c. */
+/* Kinds of objects that expire. timer.c has their names, worker/timers.c their statements. */
 typedef enum TimerKind
 {
 	TIMER_UPLOAD,		  /* an unfinished upload: its upload_id */
@@ -91,7 +91,8 @@ extern int timer_board_take(TimerBoard *board, Oid database, TimerEntry *entries
 /* The worker may sleep until then. Returns false if it may not: there is something to take, or the horizon has become
  * nearer than `horizon`. */
 extern bool timer_board_sleep(TimerBoard *board, Oid database, TimestampTz horizon, TimestampTz until);
-/* Before the snapshot of a scan: every entry that commits from now on is told. Returns the horizon, where it begins. */
+/* The worker calls this before it takes the snapshot of a scan. All entries that commit later are put into the list.
+ * Returns the horizon, at which the scan begins. */
 extern TimestampTz timer_board_scan_begin(TimerBoard *board, Oid database);
 /* The worker knows no entry from there on: after a scan, or when it has forgotten what it knew. */
 extern void timer_board_lower_horizon(TimerBoard *board, Oid database, TimestampTz horizon);

@@ -120,7 +120,8 @@ timer_window_step(const TimerWindow *window, TimestampTz horizon, bool crowded, 
 	*until = Min(head, scan);
 	if (crowded && (*until > now || now > window->began + TIMER_TURN_US))
 		return TIMER_STEP_LEAVE;
-	/* What ends later is only in the table again. What is tried again is due later than it ends, and stays. */
+	/* Without an entry that ends within the window, the worker ends: a scan finds the later ones. An entry that is
+	 * tried again has ended, so the worker stays. */
 	if (*until > now)
 		return head > now + TIMER_WINDOW_US && horizon > now && timer_window_earliest(window) > now + TIMER_WINDOW_US
 				   ? TIMER_STEP_LEAVE

@@ -95,7 +95,7 @@ am_vacuum_overflow_page(AmVacuum *vacuum, Buffer buffer)
 	GenericXLogFinish(state);
 }
 
-/* What VACUUM has found on a data page. */
+/* Counts of VACUUM for a data page. */
 typedef struct AmPageFindings
 {
 	int ndead; /* rows that are dead, marked or not */

@@ -17,7 +17,8 @@ typedef struct LinkRect
 	bool lost;					   /* no cell of it is left */
 } LinkRect;
 
-/* Where the link's rectangle was after the edit `until`. Returns false if the link has none, or had none then. */
+/* Sets *rect to the position of the link's rectangle after the edit `until`. Returns false if the link had no rectangle
+ * then. */
 extern bool rect_store_find(int64 sheet_id, int64 link_id, int64 until, Snapshot snapshot, LinkRect *rect);
 /* The newest row of the link with the highest number below `below` that has one. Returns false if there is none. */
 extern bool rect_store_previous(int64 sheet_id, int64 below, Snapshot snapshot, LinkRect *rect);
