@@ -100,6 +100,10 @@ describe('a guest', () => {
 		assert.equal(zoe.role, 'viewer');
 		assert.equal((await cells(zoe, fid)).status, 200);
 		assert.equal((await cells(zoe, other)).status, 404);
+		for (const sheet of [other, 999999]) {
+			for (const part of ['/log', '/versions', '/route', '.csv']) assert.equal((await request(gateway, 'GET', `/v2/sheets/${sheet}${part}`, bearer(zoe))).status, 404, part);
+			await call(gateway, '/getsheetchkp', { token: zoe.token, fid: sheet, cid: 1 }, 14);
+		}
 		const guest = await RawClient.open(gateway, zoe, fid);
 		guest.op(1, [set(0, 0, 'no')]);
 		assert.equal((await guest.next('nack')).reason, 'role');

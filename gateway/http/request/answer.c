@@ -211,7 +211,8 @@ request_sql_error(Request *request, const PGresult *res)
 		request_error_later(request, 503, REQUEST_BUSY_S, "the database does not answer");
 	else if (strcmp(state, "53200") == 0 || pgresult_is_libpq_error(res))
 		request_out_of_memory(request);
-	else if (strcmp(state, "42704") == 0)
+	/* Guests do not learn which sheets there are. */
+	else if (strcmp(state, "42704") == 0 || (request->claims.uid < 0 && strcmp(state, "42501") == 0))
 		request_deny(request, MSG_NO_SHEET, 404, "no such sheet");
 	else if (strcmp(state, "42501") == 0)
 		request_deny(request, MSG_NO_PERMISSION, 403, "the sheet is not shared with you");
