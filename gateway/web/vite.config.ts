@@ -74,8 +74,12 @@ const editorAsScript: Plugin = {
 	},
 };
 
-export default defineConfig({
-	plugins: [withoutUnused, editorAsScript],
+/**
+ * Built in two runs, the page of sheets and (mode `pastes`) that of pastes. In one run, what both use would be chunks of
+ * their own, and the list of sheets would load more of them.
+ */
+export default defineConfig(({ mode }) => ({
+	plugins: mode === 'pastes' ? [] : [withoutUnused, editorAsScript],
 	worker: { format: 'es', plugins: () => [withoutUnused] },
 	define: { 'process.env.NODE_ENV': JSON.stringify('production') },
 	build: {
@@ -83,8 +87,10 @@ export default defineConfig({
 		chunkSizeWarningLimit: 8000,
 		sourcemap: false,
 		modulePreload: { polyfill: false },
-		rollupOptions: { input: ['index.html', 'paste.html'] },
+		emptyOutDir: mode !== 'pastes',
+		copyPublicDir: mode !== 'pastes',
+		rollupOptions: { input: mode === 'pastes' ? 'paste.html' : 'index.html' },
 	},
 	server: { host: '127.0.0.1', strictPort: true },
 	test: { testTimeout: 60000 }, // on a busy machine
-});
+}));

@@ -16,6 +16,9 @@ export const loadTexts = (): Promise<void> => add(language === 'en' ? import('./
 /** Loads the other texts, before a sheet is shown. */
 export const loadEditorTexts = (): Promise<void> => add(language === 'en' ? import('./en.editor.json') : import('./zh-CN.editor.json'));
 
+/** Loads the texts of what is loaded at its first use: dialogs of the account, uploads. */
+export const loadDialogTexts = (): Promise<void> => add(language === 'en' ? import('./en.dialogs.json') : import('./zh-CN.dialogs.json'));
+
 /** Loads the texts of pastes. */
 export const loadPasteTexts = (): Promise<void> => add(language === 'en' ? import('./en.pastes.json') : import('./zh-CN.pastes.json'));
 

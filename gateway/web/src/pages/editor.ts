@@ -1,4 +1,5 @@
 // editor.ts - the page of a sheet: the grid, the session, and the bar above.
+import '../editor.css';
 import { ApiError, locateSheet, saveSession, sharedSession, SheetApi, tokenRenewal } from '../api';
 import { Msg } from '../answers';
 import { attempt, button, confirmDialog, h, notify, remind } from '../dom';

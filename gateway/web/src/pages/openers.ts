@@ -1,13 +1,13 @@
 // openers.ts - what opens the dialogs of the account and of imports, whose modules are loaded at their first use.
 import { button, h, notify } from '../dom';
-import { t } from '../i18n';
+import { loadDialogTexts, t } from '../i18n';
 import type { Navigation } from '../main';
 import type { Session } from '../api';
 
-/** Runs `work` with a module unless a dialog was opened meanwhile, or tells that the gateway cannot be reached. */
+/** Runs `work` with a module and its texts unless a dialog was opened meanwhile, or tells that the gateway cannot be reached. */
 function withModule<M>(loading: Promise<M>, work: (module: M) => void): void {
-	const loaded = (module: M) => document.querySelector('dialog[open]') || work(module);
-	loading.then(loaded, () => notify(t('error.unreachable'), 'problem'));
+	const loaded = ([module]: [M, void]) => document.querySelector('dialog[open]') || work(module);
+	Promise.all([loading, loadDialogTexts()]).then(loaded, () => notify(t('error.unreachable'), 'problem'));
 }
 
 /** The button with the user's name, which opens the dialog of the account. */

@@ -4,7 +4,7 @@ import './pastes.css';
 import { currentSession } from '../api';
 import { sheetNameOf, uploadCsv } from '../csv';
 import { button, explain, field, h, openDialog } from '../dom';
-import { formatTime, loadPasteTexts, loadTexts, t } from '../i18n';
+import { formatTime, loadDialogTexts, loadPasteTexts, loadTexts, t } from '../i18n';
 import { type Kind, kindOf, kinds, render } from './render';
 
 interface Paste {
@@ -77,6 +77,7 @@ async function makeSheet(paste: Paste, problem: HTMLElement): Promise<void> {
 	const file = { name: paste.title || t('paste.untitled') };
 	const csv = paste.lang.toLowerCase() === 'tsv' ? await tsvAsCsv(paste.content) : paste.content;
 	try {
+		await loadDialogTexts();
 		const fid = await uploadCsv(session, { name: sheetNameOf(file) }, Promise.resolve(new Blob([csv])), () => {}).done;
 		location.href = `/?id=${fid}`;
 	} catch (error) {
