@@ -1,6 +1,6 @@
 /*
  * pastes.test.mjs - the page of pastes: each kind as it is shown, nothing of a paste that runs, what is loaded for it, preview,
- * publishing, and a sheet of a paste.
+ * publishing, a sheet of a paste, and a paste of cells.
  */
 import assert from 'node:assert/strict';
 import test from 'node:test';
@@ -71,6 +71,72 @@ test('pastes in the browser', { timeout: 180000 }, async (t) => {
 		const fid = new URL(page.url()).searchParams.get('id');
 		assert.equal(await cluster.psql(`SELECT sheet.get(${fid}, 'A1') || sheet.get(${fid}, 'B1')`), 'namea "quoted" text');
 		assert.equal(await cluster.psql(`SELECT name FROM sheet.sheet WHERE sheet_id = ${fid}`), 'Numbers');
+	});
+
+	await t.test('selected cells become a paste as they are shown, and that a sheet again', async () => {
+		const fid = Number(new URL(page.url()).searchParams.get('id'));
+		await ann.untilOpen();
+		await cluster.psql(`SELECT sheet.set(${fid}, 'A3', '=1+1'), sheet.set(${fid}, 'B3', $$'=1+1$$), sheet.set(${fid}, 'A4', 'a hidden row'), sheet.set(${fid}, 'A5', 'tab' || chr(9) || 'here'), sheet.set(${fid}, 'C2', 'beside'), sheet.set_property(${fid}, '4:4', 'hidden', 'true')`);
+		await ann.untilShows('A3', '2');
+		await ann.untilShows('C2', 'beside');
+		await waitUntil(async () => (await page.evaluate(() => window.pgSheet.layoutOf(3, 0))).height === 0, 'the row to be hidden');
+		const publishSelection = async () => {
+			await page.locator('.editor-bar .fold.more').click();
+			await page.getByRole('button', { name: 'Publish selection as paste' }).click();
+		};
+		await ann.goTo('A1');
+		await publishSelection();
+		await page.getByText('this one has 4 bytes').waitFor();
+		assert.ok(await page.getByRole('button', { name: 'Publish', exact: true }).isDisabled());
+		await page.keyboard.press('Escape');
+		await ann.goTo('D9');
+		await publishSelection();
+		await page.getByText('Select cells with content first.').waitFor();
+		// Two whole columns, by the keyboard.
+		await ann.goTo('A1');
+		await page.keyboard.press('Shift+ArrowRight');
+		await page.keyboard.press('Control+Space');
+		await publishSelection();
+		const dialog = page.getByRole('dialog');
+		assert.equal(await dialog.getByLabel('Ends in').inputValue(), '86400');
+		assert.match(await dialog.getByLabel('Title').inputValue(), /^Numbers A1:B\d+$/);
+		await dialog.getByLabel('Ends in').selectOption({ label: '7 days' });
+		await dialog.getByLabel('Format').selectOption('tsv');
+		await page.getByRole('button', { name: 'Publish', exact: true }).click();
+		const address = dialog.getByLabel('Address');
+		await address.waitFor();
+		await dialog.getByRole('button', { name: 'Copy' }).click();
+		await page.getByText('Copied.', { exact: true }).waitFor();
+		const url = await address.inputValue();
+		assert.equal(await page.evaluate(() => navigator.clipboard.readText()), url);
+		const id = /\/p\/([a-z2-7]{26})\.html$/.exec(url)[1];
+		assert.equal(await cluster.psql(`SELECT lang || ' ' || (expires_at - created_at) || ' ' || (uid IS NOT NULL) FROM sheet.moderation WHERE id = '${id}'`), 'tsv 7 days true');
+		const text = 'name\t"a ""quoted"" text"\n"two\nlines"\t<script>1</script>\n2\t\'=1+1\n"tab\there"\t';
+		assert.equal(await (await fetch(`${gateway.url}/p/${id}`)).text(), text);
+		await page.goto(url);
+		await page.locator('.shown table').waitFor();
+		await page.getByRole('button', { name: 'Make a sheet' }).click();
+		await page.waitForURL(/\?id=\d+$/);
+		const again = Number(new URL(page.url()).searchParams.get('id'));
+		assert.notEqual(again, fid);
+		const cells = JSON.parse(await cluster.psql(`SELECT jsonb_object_agg(a1, content) FROM sheet.range(${again}) WHERE content <> ''`));
+		assert.deepEqual(cells, { A1: 'name', B1: 'a "quoted" text', A2: 'two\nlines', B2: '<script>1</script>', A3: '2', B3: "'=1+1", A4: 'tab\there' });
+		// Neither do too many cells, nor too many bytes.
+		await ann.untilOpen();
+		await cluster.psql(`SELECT sheet.import_csv_into(${again}, 'A1', (SELECT string_agg('abc,def,ghi', E'\n') FROM generate_series(1, 4000)))`);
+		await ann.untilShows('C4', 'ghi');
+		await ann.untilSaved();
+		await page.keyboard.press('Control+a');
+		await publishSelection();
+		await page.getByText('this one has 47999 bytes').waitFor();
+		await page.keyboard.press('Escape');
+		await cluster.psql(`SELECT sheet.set(${again}, 'L4000', 'far')`);
+		await ann.goTo('A1');
+		await page.keyboard.press('Control+End');
+		await waitUntil(async () => (await ann.selected()) === 'L4000', 'the last cell');
+		await page.keyboard.press('Control+a');
+		await publishSelection();
+		await page.getByText('A paste has at most 32 kB; A1:L4000 has too many cells.').waitFor();
 	});
 
 	await t.test('code is coloured', async () => {
@@ -148,6 +214,7 @@ test('pastes in the browser', { timeout: 180000 }, async (t) => {
 		assert.deepEqual(beyond, []);
 		assets = [];
 		await page.goto(gateway.url);
+		assert.equal(await page.getByRole('link', { name: 'New paste' }).getAttribute('href'), '/paste.html');
 		await page.locator('main.sheets .list :is(table, .empty)').waitFor();
 		await waitUntil(async () => (await page.evaluate(() => document.readyState)) === 'complete', 'the page');
 		// One script, what it looks like, and its texts.

@@ -260,7 +260,7 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 	main.append(
 		h('div', { class: 'heading' }, h('h1', {}, t('sheets.title')), button(t('sheets.new'), create, { class: 'primary' })),
 		h('div', { class: 'tabs', role: 'group', 'aria-label': t('sheets.title') }, ...tabs),
-		h('div', { class: 'tools' }, search, importButton(session, main, navigation, ended.signal)),
+		h('div', { class: 'tools' }, search, importButton(session, main, navigation, ended.signal), h('a', { href: '/paste.html' }, t('sheets.paste'))),
 		unsent,
 		list,
 	);

@@ -1,4 +1,4 @@
-// tools.ts - what the page does with a sheet as a whole: finds and replaces, prints. Keys and buttons.
+// tools.ts - what the page does with a sheet besides editing: finds and replaces, publishes cells as a paste, prints. Keys and buttons.
 import { button, notify } from '../dom';
 import { t } from '../i18n';
 import type { SheetSession } from '../sheet/session';
@@ -33,7 +33,7 @@ export function addTools({ context, session, view, name }: ToolParts): Tools {
 	async function openFind(replace: boolean): Promise<void> {
 		const sheet = sheetNow();
 		if (!sheet) return;
-		view()?.acceptEditing();
+		void view()?.acceptEditing();
 		find ??= import('./find').then(({ FindDrawer }) => {
 			const contentAt = ({ row, col }: Place) => {
 				session.flush();
@@ -56,6 +56,20 @@ export function addTools({ context, session, view, name }: ToolParts): Tools {
 		}
 	}
 
+	async function publish(): Promise<void> {
+		const parts = view()?.parts;
+		if (!parts) return;
+		const range = context.selection();
+		try {
+			await view()?.acceptEditing();
+			const { publishRange } = await import('../pastes/publish');
+			if (ended) return;
+			await publishRange({ session: context.session, name: name(), parts, lacks: (ranges) => session.lacks(ranges) }, range);
+		} catch {
+			notify(t('error.unreachable'), 'problem');
+		}
+	}
+
 	const listening = new AbortController();
 	const keys = (event: KeyboardEvent) => {
 		// On other keyboards than Latin ones, the key's place counts.
@@ -68,7 +82,11 @@ export function addTools({ context, session, view, name }: ToolParts): Tools {
 	window.addEventListener('keydown', keys, { capture: true, signal: listening.signal });
 	const endPrinting = addPrinting(sheetNow);
 	return {
-		buttons: [button(t('find.title'), () => void openFind(false)), button(t('print.title'), () => window.print())],
+		buttons: [
+			button(t('find.title'), () => void openFind(false)),
+			button(t('publish.title'), () => void publish(), { 'aria-haspopup': 'dialog' }),
+			button(t('print.title'), () => window.print()),
+		],
 		end() {
 			ended = true;
 			listening.abort();

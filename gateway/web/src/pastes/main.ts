@@ -5,6 +5,7 @@ import { currentSession } from '../api';
 import { sheetNameOf, uploadCsv } from '../csv';
 import { button, explain, field, h, openDialog } from '../dom';
 import { formatTime, loadDialogTexts, loadPasteTexts, loadTexts, t } from '../i18n';
+import { addressOf, createPaste, endChoice } from './create';
 import { type Kind, kindOf, kinds, render } from './render';
 
 interface Paste {
@@ -128,43 +129,21 @@ async function showPaste(id: string): Promise<void> {
 	await view.draw();
 }
 
-/** Why a paste was not made. */
-async function refusal(answer: Response | null, content: string): Promise<string> {
-	const reason = ((await answer?.json().catch(() => null)) as { data?: unknown } | null)?.data;
-	const size = new TextEncoder().encode(content).length;
-	if (!answer) return t('paste.failed');
-	if (size < 20 || size > 32768) return t('paste.refused.size', { size });
-	if (answer.status === 401) return t('paste.refused.account');
-	if (answer.status === 429) return t('paste.refused.rate', { seconds: answer.headers.get('retry-after') ?? '?' });
-	if (answer.status === 501) return t('paste.refused.off');
-	return t('paste.refused', { reason: String(reason) });
-}
-
 function showNew(): void {
 	const content = h('textarea', { id: 'content', rows: 16, spellcheck: 'false', required: true });
 	const title = field(t('paste.title'), { maxlength: 200 });
 	const lang = field(t('paste.lang'), { maxlength: 32, pattern: '[A-Za-z0-9+#._\\-]*' });
-	const ends = h(
-		'select',
-		{ id: 'ends' },
-		...Object.entries({ hour: 3600, day: 86400, week: 604800 }).map(([name, value]) => h('option', { value }, t(`paste.${name}`))),
-	);
+	const ends = endChoice('ends');
 	const problem = h('p', { class: 'problem', role: 'alert' });
 	const view = new View('', '');
 	const preview = h('section', { 'aria-label': t('paste.preview'), hidden: true }, h('div', { class: 'tools' }, view.choice), view.place);
 	const publish = async () => {
 		problem.textContent = '';
-		const session = await currentSession();
-		const answer = await fetch('/record', {
-			method: 'POST',
-			headers: { 'content-type': 'application/json', ...(session ? { authorization: `Bearer ${session.token}` } : {}) },
-			body: JSON.stringify({ content: content.value, title: title.input.value, lang: lang.input.value, expiration: Number(ends.value) }),
-			credentials: 'omit',
-		}).catch(() => null);
-		if (answer?.ok) location.href = `/p/${((await answer.json()) as { key: string }).key}.html`;
-		else problem.textContent = await refusal(answer, content.value);
+		const paste = { content: content.value, title: title.input.value, lang: lang.input.value, expiration: Number(ends.value) };
+		const made = await createPaste(await currentSession(), paste);
+		if (made.key === undefined) problem.textContent = made.problem;
+		else location.href = addressOf(made.key);
 	};
-	ends.value = '86400';
 	const form = h(
 		'form',
 		{

@@ -355,8 +355,8 @@ export class UniverView implements SessionGrid {
 	}
 
 	/** Closes the cell editor and writes the typed text. */
-	acceptEditing(): void {
-		void this.api.getActiveWorkbook()?.endEditingAsync(true);
+	async acceptEditing(): Promise<void> {
+		await this.api.getActiveWorkbook()?.endEditingAsync(true);
 	}
 
 	setReadOnly(readOnly: boolean): void {

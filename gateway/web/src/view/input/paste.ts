@@ -2,7 +2,7 @@
 //
 // Univer reads the clipboard of its own cells, which keeps formulas and their references. Everything else is read by src/paste,
 // and written as one change of the user.
-import { CellModeEnum, CellValueType, type ICellData, type IRange, type Nullable } from '@univerjs/core';
+import { CellValueType, type IRange } from '@univerjs/core';
 import { SheetsSelectionsService } from '@univerjs/sheets';
 import { ISheetClipboardService } from '@univerjs/sheets-ui';
 import { rangeName, textContent } from '../../content';
@@ -15,6 +15,7 @@ import { isInside } from '../../sheet/arrange';
 import { select, type GridParts } from '../parts';
 import { refreshCut } from '../pointers/clipboard';
 import { rangeOf } from '../cells/reading';
+import { shownRows } from '../cells/shown';
 import { dividedBy } from './merging';
 
 export interface PasteEvents {
@@ -106,25 +107,8 @@ function pasteExternal(parts: GridParts, events: PasteEvents, html: string, text
 
 // ---- copying ----
 
-function textOf(cell: Nullable<ICellData & { displayV?: string }>): string {
-	if (!cell) return '';
-	const { displayV, p, v, t } = cell;
-	if (displayV !== undefined && displayV !== null) return displayV;
-	if (p?.body) return p.body.dataStream.replace(/\r\n$/, '').replaceAll('\r', '\n');
-	if (v === null || v === undefined) return '';
-	return t === CellValueType.BOOLEAN ? (Number(v) ? 'TRUE' : 'FALSE') : String(v);
-}
-
 /** The selected cells as a text. */
-function copiedText({ sheet }: GridParts, { startRow, startColumn, endRow, endColumn }: IRange): string {
-	const cells = sheet.getMatrixWithMergedCells(startRow, startColumn, endRow, endColumn, CellModeEnum.Both);
-	const rows: string[][] = [];
-	for (let row = startRow; row <= endRow; row++) {
-		if (sheet.getRowFiltered(row)) continue;
-		rows.push(Array.from({ length: endColumn - startColumn + 1 }, (_, i) => textOf(cells.getValue(row, startColumn + i))));
-	}
-	return writeTable(rows);
-}
+const copiedText = ({ sheet }: GridParts, range: IRange): string => writeTable(shownRows(sheet, range, (row) => !sheet.getRowFiltered(row)));
 
 const escaped = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
