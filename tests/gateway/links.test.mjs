@@ -93,6 +93,44 @@ describe('a guest', () => {
 		await owner.close();
 	});
 
+	test('overwrites nothing of another guest of the link with `seen`, and its own', async () => {
+		const fid = await newSheet(gateway, anna);
+		const { key } = await create(fid, { role: 'editor' });
+		const zoe = await RawClient.open(gateway, await enter(key, 'Zoe'), fid, { client: 51 });
+		const max = await RawClient.open(gateway, await enter(key, 'Max'), fid, { client: 52, encoding: 'binary' });
+		const { seq: seen } = zoe.hello;
+		const refused = async (n, edits, nacks) => {
+			zoe.op(n, edits, { seen, nacks });
+			const { reason, row, col } = await zoe.next('nack', (nack) => nack.n === n);
+			return [reason, row, col];
+		};
+		zoe.op(1, [set(0, 0, 'of Zoe'), set(1, 0, 'of Zoe')]);
+		await zoe.next('ack', ({ n }) => n === 1);
+		max.op(1, [set(1, 0, 'of Max')]);
+		await max.next('ack', ({ n }) => n === 1);
+		zoe.op(2, [set(0, 0, '')], { seen });
+		await zoe.next('ack', ({ n }) => n === 2);
+		assert.deepEqual(await refused(3, [set(0, 0, 'x'), set(1, 0, '')], 0), ['base', 1, 0]);
+		// what is pending, and is moved by a row that somebody else inserts meanwhile
+		const session = cluster.psqlSession();
+		await session.query(`BEGIN; SELECT sheet.insert_rows(${fid}, 0, 1)`);
+		max.op(2, [set(5, 0, 'of Max')]);
+		zoe.op(3, [set(6, 0, 'of Zoe')], { nacks: 1 });
+		max.op(3, [set(7, 0, 'of Max')]);
+		await cluster.sheetIsHeld();
+		assert.deepEqual(await refused(4, [set(5, 0, '')], 1), ['base', 5, 0]);
+		assert.deepEqual(await refused(4, [set(7, 0, '')], 2), ['base', 7, 0]);
+		zoe.op(4, [set(6, 0, 'again')], { seen, nacks: 3 });
+		await session.query('COMMIT');
+		await zoe.next('ack', ({ n }) => n === 4);
+		assert.deepEqual(await refused(5, [set(6, 0, '')], 3), ['base', 6, 0]);
+		assert.deepEqual(await refused(5, [set(8, 0, '')], 4), ['base', 8, 0]);
+		zoe.op(5, [set(7, 0, '')], { seen, nacks: 5 });
+		await zoe.next('ack', ({ n }) => n === 5);
+		await session.close();
+		for (const guest of [zoe, max]) guest.terminate();
+	});
+
 	test('has the link for one sheet only, and views with that role', async () => {
 		const [fid, other] = [await newSheet(gateway, anna), await newSheet(gateway, anna)];
 		const { key } = await create(fid);

@@ -15,6 +15,7 @@ typedef struct Edits
 	uint8_t bytes[65536];
 	EditWriter writer;
 	uint32_t count;
+	WriterRuns runs;
 } Edits;
 
 static void
@@ -39,15 +40,58 @@ add(Writes *writes, Edits *edits, int64_t seq)
 	EditReader reader;
 
 	edit_reader_init_edits(&reader, edits->bytes, (size_t) (edits->writer.pos - edits->bytes), edits->count);
-	writes_add(writes, reader, edits->count, seq);
+	writes_add(writes, reader, edits->count, &edits->runs, seq);
 	memset(edits, 0, sizeof(*edits));
 }
+
+static const Writer first_user = {1, 0};
 
 /* Whether another than user 1 has written the cell since. */
 static bool
 written(const Writes *writes, int64_t seq, uint32_t row, uint32_t col)
 {
-	return writes_find(writes, 1, seq, (const uint32_t[]){row, col, row, col}, false) != NULL;
+	return writes_find(writes, &first_user, seq, (const uint32_t[]){row, col, row, col}, false) != NULL;
+}
+
+/* Whether another than this client of the guests has written the cell. */
+static bool
+by_another(const Writes *writes, uint64_t client, uint32_t row)
+{
+	const Writer writer = {99, client};
+
+	return writes_find(writes, &writer, 0, (const uint32_t[]){row, 0, row, 0}, false) != NULL;
+}
+
+/* Guests of one link have one uid. */
+static void
+test_guests(void)
+{
+	static Edits edits;
+	WriterRun runs[] = {{1, 7}, {2, 7}, {2, 8}, {3, 0}};
+	Writes writes = {0};
+	size_t at = 0;
+
+	for (uint32_t row = 0; row < 4; row++)
+		set(&edits, row == 3 ? 1 : 99, row, 0, "x");
+	edits.runs = (WriterRuns){runs, 4};
+	add(&writes, &edits, 1);
+	TAP_OK(by_another(&writes, 7, 0) && by_another(&writes, 8, 0), "a guest whose client is unknown is another one");
+	TAP_OK(!by_another(&writes, 7, 1) && by_another(&writes, 8, 1) && by_another(&writes, 7, 2) &&
+			   !by_another(&writes, 8, 2),
+		   "each client of the guests is another one");
+	TAP_OK(by_another(&writes, 7, 3), "an account is another one");
+	TAP_OK(writer_client_at(&(WriterRuns){NULL, 0}, 5, &at) == 0, "without runs there is no client");
+
+	for (uint32_t row = 0; row < 100; row++)
+		set(&edits, 99, 200 + row, 0, "x");
+	runs[0] = (WriterRun){0, 7};
+	runs[1] = (WriterRun){50, 8};
+	edits.runs = (WriterRuns){runs, 2};
+	add(&writes, &edits, 2);
+	TAP_OK(!by_another(&writes, 7, 210) && by_another(&writes, 8, 210) && by_another(&writes, 7, 260) &&
+			   !by_another(&writes, 8, 260),
+		   "also in a large batch");
+	writes_free(&writes);
 }
 
 int
@@ -66,8 +110,8 @@ main(void)
 	set(&edits, 2, 1, 0, "=A1");
 	add(&writes, &edits, 9);
 	TAP_OK(written(&writes, 5, 7, 1) && !written(&writes, 5, 4, 1), "cells move with their rows");
-	TAP_OK(writes_find(&writes, 1, 7, (const uint32_t[]){90, 0, 99, 9}, false) == NULL &&
-			   writes_find(&writes, 1, 7, (const uint32_t[]){90, 0, 99, 9}, true) != NULL,
+	TAP_OK(writes_find(&writes, &first_user, 7, (const uint32_t[]){90, 0, 99, 9}, false) == NULL &&
+			   writes_find(&writes, &first_user, 7, (const uint32_t[]){90, 0, 99, 9}, true) != NULL,
 		   "formulas count everywhere, if they are asked for");
 	put(&edits, &(Edit){.kind = EDIT_DELETE_ROWS, .uid = 2, .row = 7, .content = {"1", 1}});
 	add(&writes, &edits, 10);
@@ -88,7 +132,8 @@ main(void)
 	TAP_OK(writes.floor < 990 && written(&writes, 998, 10, 7) && written(&writes, 998, 50, 7) &&
 			   !written(&writes, 998, 9, 7) && !written(&writes, 998, 50, 8) && !written(&writes, 998, 400, 7),
 		   "of a large batch, the range of each author is remembered");
-	TAP_OK(writes_find(&writes, 1, 998, (const uint32_t[]){0, 0, 0, 0}, true) != NULL, "and whether it has a formula");
+	TAP_OK(writes_find(&writes, &first_user, 998, (const uint32_t[]){0, 0, 0, 0}, true) != NULL,
+		   "and whether it has a formula");
 	for (int i = 0; i <= WRITES_REMEMBERED; i++)
 		set(&edits, 2 + (uint64_t) (i % 20), 0, (uint32_t) i, "x");
 	add(&writes, &edits, 1000);
@@ -97,6 +142,8 @@ main(void)
 		put(&edits, &(Edit){.kind = EDIT_INSERT_ROWS, .uid = 2, .row = 1, .content = {"1", 1}});
 	add(&writes, &edits, 1300);
 	TAP_OK(writes.floor == 1300 && writes.count == 0, "nor is one with structure edits");
+
+	test_guests();
 	writes_free(&writes);
 	return tap_done();
 }

@@ -25,7 +25,7 @@ class Wire implements Socket {
 	}
 }
 
-export async function open(cells: unknown[] = [], role = 'editor', options: Partial<SessionOptions> = {}) {
+export async function open(cells: unknown[] = [], role = 'editor', options: Partial<SessionOptions> = {}, hello: { uid?: number } = {}) {
 	vi.useRealTimers();
 	const wires: Wire[] = [];
 	const grid = new TestGrid();
@@ -50,7 +50,7 @@ export async function open(cells: unknown[] = [], role = 'editor', options: Part
 	const session = new SheetSession(
 		{
 			sheet: 7,
-			uid: 1,
+			uid: hello.uid ?? 1,
 			token: () => 't',
 			locate: async () => 'ws://a',
 			stopOf: () => null,
@@ -67,7 +67,7 @@ export async function open(cells: unknown[] = [], role = 'editor', options: Part
 		wire.onopen!();
 		wire.hear({
 			...{ t: 'hello', v: 2, session: 1, uid: 1, name: 's', role, seq: 5, epoch: 1, rows: 9, cols: 9, landed: 0, resumed: false },
-			...{ retention: 604800, lease: 30, maxEdits: 16384, maxBytes: 1048576, peers: [], locks: [], ...more },
+			...{ retention: 604800, lease: 30, maxEdits: 16384, maxBytes: 1048576, peers: [], locks: [], ...hello, ...more },
 		});
 		return wire;
 	};

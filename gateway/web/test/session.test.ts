@@ -290,6 +290,34 @@ describe('undo', () => {
 		expect([grid.contents(), log]).toEqual([{ '0,0': 'x' }, ['skipped 0,0']]);
 	});
 
+	test('tells guests of one link apart, who have one uid', async () => {
+		const uid = 2 ** 52 + 7;
+		const { session, wire, grid, type, edits, ack, log, frame } = await open([[3, 0, 'd']], 'editor', {}, { uid });
+		type(0, 0, 'x');
+		type(1, 0, 'mine');
+		type(2, 0, 'first', { bl: 1 });
+		edits([uid, 1, 0, 'theirs'], [uid, 0, 0, 'x'], [uid, 1, 0, 'mine'], [uid, 2, 0, 'first', { bl: 1 }]);
+		ack(3);
+		edits([uid, 0, 0, 'y'], [uid, 0, 0, 'x']);
+		session.undo();
+		session.undo();
+		edits([uid, 2, 0, '', null], [uid, 1, 0, '']);
+		ack(5);
+		session.undo();
+		expect([grid.contents(), log]).toEqual([{ '0,0': 'x', '3,0': 'd' }, ['skipped 0,0']]);
+		// The own deletion is taken back; another guest's is not.
+		session.restructure({ kind: 'deleteRows', at: 3, n: 1 });
+		edits([uid, 'deleteRows', 8, 1]);
+		edits([uid, 'deleteRows', 3, 1]);
+		ack(6);
+		frame();
+		session.undo();
+		expect(wire.operations().at(-1)).toEqual([
+			['insertRows', 3, 1],
+			[3, 0, 'd'],
+		]);
+	});
+
 	test('redo makes it again, unless somebody has written since', async () => {
 		const { session, grid, type, edits, ack, log } = await open([[0, 0, 'old']]);
 		type(0, 0, 'new');

@@ -26,6 +26,7 @@ batch_free(RoomBatch *batch)
 	buf_free(&batch->emptied);
 	free(batch->events);
 	free(batch->clients);
+	free(batch->writers.runs);
 	free(batch);
 }
 
@@ -82,6 +83,27 @@ bool
 batch_failed(const RoomBatch *batch)
 {
 	return buf_failed(&batch->edits) || buf_failed(&batch->infos);
+}
+
+bool
+batch_begin_writer(RoomBatch *batch, uint64_t client)
+{
+	WriterRuns *writers = &batch->writers;
+	size_t size = batch->writers_size > 0 ? batch->writers_size * 2 : 4;
+	WriterRun *runs;
+
+	if ((writers->count > 0 ? writers->runs[writers->count - 1].client : 0) == client)
+		return true;
+	if (writers->count == batch->writers_size)
+	{
+		runs = realloc(writers->runs, size * sizeof(WriterRun));
+		if (runs == NULL)
+			return false;
+		writers->runs = runs;
+		batch->writers_size = size;
+	}
+	writers->runs[writers->count++] = (WriterRun){batch->count, client};
+	return true;
 }
 
 void

@@ -7,6 +7,7 @@
 #include "support/buf.h"
 #include "common/edit_codec.h"
 #include "ws/edit/locks.h"
+#include "ws/edit/writes.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,6 +45,8 @@ typedef struct RoomBatch
 	Buf edits; /* edit codec, without the batch's header */
 	EditWriter writer;
 	uint32_t count;
+	WriterRuns writers; /* which client of a guest has made which edits */
+	size_t writers_size;
 	uint32_t rows, cols; /* the extent that the edits need, without structure edits */
 	bool refusable;		 /* one operation and nothing else, which the database may refuse: it has structure edits or
 							properties */
@@ -72,11 +75,14 @@ extern bool batch_reserve(RoomBatch *batch, size_t edits);
 /* Returns whether something could not be put for want of memory: the batch cannot be used. */
 extern bool batch_failed(const RoomBatch *batch);
 
+/* The edits that are appended next are of this client (0: of none that counts). Returns false when there is no memory;
+ * the batch is unchanged then. */
+extern bool batch_begin_writer(RoomBatch *batch, uint64_t client);
 /* Appends an edit. */
 extern void batch_put_edit(RoomBatch *batch, const Edit *edit);
 /* The same; a message ends before it if it has become long. */
 extern void batch_put_edit_in_parts(RoomBatch *batch, const Edit *edit);
-/* Removes all edits; the caller owns them. */
+/* Removes all edits; the caller owns them. Who has made them stays. */
 extern Buf batch_take_edits(RoomBatch *batch);
 /* Adds an event: the next edit begins a message. Returns NULL when there is no memory. */
 extern RoomEvent *batch_add_event(RoomBatch *batch);

@@ -45,8 +45,9 @@ batch_move(RoomBatch *batch, const LineChange *changes, size_t n)
 {
 	BatchTransform transform = {.batch = batch, .changes = changes, .n = n};
 	uint32_t count = batch->count, done = 0;
+	WriterRun *runs = batch->writers.runs;
 	Buf old = batch_take_edits(batch);
-	size_t event = 0;
+	size_t event = 0, run = 0;
 	EditReader reader;
 	Edit edit;
 
@@ -58,6 +59,8 @@ batch_move(RoomBatch *batch, const LineChange *changes, size_t n)
 	{
 		while (event < batch->event_count && batch->events[event].count == done)
 			batch_move_event(&transform, &batch->events[event++]);
+		while (run < batch->writers.count && runs[run].first == done)
+			runs[run++].first = batch->count;
 		if (done < count && edit_read(&reader, &edit) == EDIT_OK)
 			lines_transform(&transform.view, &edit, batch_take_edit, &transform);
 	} while (done++ < count);

@@ -85,7 +85,7 @@ publish_batch(Room *room, RoomBatch *batch, int64_t seq)
 	}
 	room_each_protocol(publish_own, room, batch, seq);
 	edit_reader_init_edits(&reader, batch->edits.data, batch->edits.len, batch->count);
-	writes_add(&room->writes, reader, batch->count, seq);
+	writes_add(&room->writes, reader, batch->count, &batch->writers, seq);
 	if (batch->refusable)
 	{
 		move_by_edits(room, reader, seq);
@@ -185,6 +185,7 @@ static void
 publish_foreign(Room *room, PublishRun *run, EditReader from, const EditBatch *batch, EditReader reader)
 {
 	int64_t last = (int64_t) batch->first_seq + batch->count - 1;
+	const WriterRuns unknown = {NULL, 0};
 	bool moves = batch_has_structure(reader);
 
 	if (moves)
@@ -199,7 +200,7 @@ publish_foreign(Room *room, PublishRun *run, EditReader from, const EditBatch *b
 		run_end(room, run);
 		move_by_edits(room, reader, last);
 	}
-	writes_add(&room->writes, reader, batch->count, last);
+	writes_add(&room->writes, reader, batch->count, &unknown, last);
 }
 
 void

@@ -18,12 +18,12 @@
 #define SESSION_WRITE_SHARE 1048576 /* bytes for one receiver, of either kind of frames, before the next one's turn */
 #define SESSION_PART_BYTES	65536	/* of a text that is sent in parts */
 
-typedef enum Written
+typedef enum WriteResult
 {
 	WRITTEN_ALL,
 	WRITTEN_PART, /* the socket is full, or has had its share */
 	WRITTEN_FAILED
-} Written;
+} WriteResult;
 
 /* ---- the queue ---- */
 
@@ -242,7 +242,7 @@ session_leave_stream(Session *session)
 /* ---- writing ---- */
 
 /* Writes frames of the room's stream; only_begun: only the rest of a frame of which the socket has taken a part. */
-static Written
+static WriteResult
 session_write_stream(Session *session, bool only_begun)
 {
 	FanoutCursor *cursor = &session->cursor;
@@ -272,7 +272,7 @@ session_write_stream(Session *session, bool only_begun)
 	return WRITTEN_ALL;
 }
 
-static Written
+static WriteResult
 session_write_private(Session *session)
 {
 	size_t share = SESSION_WRITE_SHARE;
@@ -307,11 +307,11 @@ session_write_private(Session *session)
 	return WRITTEN_ALL;
 }
 
-static Written
+static WriteResult
 session_write(Session *session)
 {
 	const Protocol *protocol = session->protocol;
-	Written written = session_write_stream(session, true);
+	WriteResult written = session_write_stream(session, true);
 
 	if (written == WRITTEN_ALL)
 		written = session_write_private(session);
@@ -356,7 +356,7 @@ bool
 session_on_writable(void *user)
 {
 	Session *session = user;
-	Written written;
+	WriteResult written;
 
 	session->blocked = false;
 	written = session_write(session);

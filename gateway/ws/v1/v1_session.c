@@ -187,7 +187,7 @@ v1_modify(Session *session, const V1Message *message)
 				  .content = {message->content, (uint32_t) message->content_len},
 				  .style = {styled ? message->info : NULL, styled ? (uint32_t) message->info_len : 0}};
 	batch = pending_batch(session->room, 1, 0);
-	if (batch == NULL || !batch_reserve(batch, edit_size_bound(&edit)) ||
+	if (batch == NULL || !batch_reserve(batch, edit_size_bound(&edit)) || !batch_begin_writer(batch, 0) ||
 		(passed_on && !v1_put_info(batch, message->info, message->info_len)))
 	{
 		session_fail(session);

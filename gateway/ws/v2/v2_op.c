@@ -221,7 +221,7 @@ typedef struct WriteSearch
 {
 	const Room *room;
 	const V2Message *message;
-	uint64_t uid;
+	Writer writer;
 	uint64_t pending; /* number of edits of others that are pending */
 	Written found;
 	bool is_found;
@@ -230,20 +230,32 @@ typedef struct WriteSearch
 /* More comparisons of pending edits with cells of an operation than the loop has time for. */
 #define SEARCH_MAX 4000000
 
+/* The uid of a guest is the link's, so it needs the client, too. */
+static Writer
+op_writer(const Session *session)
+{
+	return (Writer){(uint64_t) session->uid, session->uid < 0 ? session->v2->client_id : 0};
+}
+
 /* The number of edits of others in these batches. */
 static uint64_t
-count_others(const RoomBatch *batch, uint64_t uid)
+count_others(const RoomBatch *batch, const Writer *writer)
 {
 	uint64_t others = 0;
 
 	for (; batch != NULL; batch = batch->next)
 	{
 		EditReader reader;
+		size_t at = 0;
 		Edit edit;
 
 		edit_reader_init_edits(&reader, batch->edits.data, batch->edits.len, batch->count);
-		while (edit_read(&reader, &edit) == EDIT_OK)
-			others += edit.uid != uid;
+		for (uint32_t i = 0; edit_read(&reader, &edit) == EDIT_OK; i++)
+		{
+			Writer of = {edit.uid, writer_client_at(&batch->writers, i, &at)};
+
+			others += !writer_is_same(&of, writer);
+		}
 	}
 	return others;
 }
@@ -255,13 +267,14 @@ search_batches(WriteSearch *search, const RoomBatch *batch, const uint32_t rect[
 	for (; batch != NULL; batch = batch->next)
 	{
 		EditReader reader;
+		size_t at = 0;
 		Edit edit;
 
 		edit_reader_init_edits(&reader, batch->edits.data, batch->edits.len, batch->count);
-		while (edit_read(&reader, &edit) == EDIT_OK)
+		for (uint32_t i = 0; edit_read(&reader, &edit) == EDIT_OK; i++)
 		{
-			if (written_of(&edit, 0, &search->found) &&
-				written_matches(&search->found, search->uid, rect, search->message->changes > 0))
+			if (written_of(&edit, writer_client_at(&batch->writers, i, &at), 0, &search->found) &&
+				written_matches(&search->found, &search->writer, rect, search->message->changes > 0))
 				return false;
 		}
 	}
@@ -273,8 +286,8 @@ search_written(void *arg, const uint32_t rect[4])
 {
 	WriteSearch *search = arg;
 	const Room *room = search->room;
-	const Written *written =
-		writes_find(&room->writes, search->uid, (int64_t) search->message->seen, rect, search->message->changes > 0);
+	const Written *written = writes_find(&room->writes, &search->writer, (int64_t) search->message->seen, rect,
+										 search->message->changes > 0);
 
 	if (written != NULL)
 		search->found = *written;
@@ -288,7 +301,7 @@ search_written(void *arg, const uint32_t rect[4])
 }
 
 /*
- * Returns whether another account has written a cell that the operation changes or deletes, since `seen`; or, if the
+ * Returns whether somebody else has written a cell that the operation changes or deletes, since `seen`; or, if the
  * operation has structure edits, a formula, which may refer to what it deletes.
  */
 static bool
@@ -302,7 +315,7 @@ op_find_written(WriteSearch *search, Session *session)
 
 	if (message->seen == 0)
 		return false;
-	search->pending = count_others(room->sent, search->uid) + count_others(room->pending, search->uid);
+	search->pending = count_others(room->sent, &search->writer) + count_others(room->pending, &search->writer);
 	if ((int64_t) message->seen < room->writes.floor || (int64_t) message->seen > room->published_seq ||
 		search->pending * message->count > SEARCH_MAX)
 		return true;
@@ -467,7 +480,8 @@ op_take(Session *session, const V2Message *message)
 	Edit edit;
 
 	/* Before anything is put, so that the edits of others in the batch are not lost for want of memory. */
-	if (batch == NULL || !batch_reserve(batch, bytes) || !batch_reserve_client(batch))
+	if (batch == NULL || !batch_reserve(batch, bytes) || !batch_reserve_client(batch) ||
+		!batch_begin_writer(batch, op_writer(session).client))
 	{
 		session_fail(session);
 		return;
@@ -491,7 +505,7 @@ static void
 op_admit(Session *session, const V2Message *message)
 {
 	LockSearch search = {.session = session, .holder = session_lock_holder(session), .expires = members_lease_end()};
-	WriteSearch writes = {.room = session->room, .message = message, .uid = (uint64_t) session->uid};
+	WriteSearch writes = {.room = session->room, .message = message, .writer = op_writer(session)};
 	Edit edit;
 
 	if (message->count > V2_MAX_OP_EDITS)

@@ -1,5 +1,6 @@
 // presence.ts - who is here: the cells that others are editing, the ranges that they have locked, their selections and
 // their names.
+import { isGuest } from '../v2/guests';
 import { movePlace, moveRange } from '../v2/lines';
 import type { Cursor, HeldCell, HeldRange, Hello, LoggedStructure, Place, Range, ServerMessage } from '../v2/messages';
 import { keyOf } from '../v2/replica';
@@ -97,7 +98,7 @@ export class Presence {
 					this.peers.delete(message.session);
 					this.cursors.delete(message.session);
 				}
-				this.names.set(message.uid, message.name);
+				this.name(message);
 				break;
 			case 'cursors':
 				for (const cursor of message.cursors) if (cursor.session !== this.own) this.cursors.set(cursor.session, cursor);
@@ -115,11 +116,16 @@ export class Presence {
 	private greeted({ session: own, peers, locks, ranges = [] }: Hello): void {
 		this.own = own;
 		this.peers = new Map(peers.filter(({ session }) => session !== own).map(({ session, name }) => [session, name]));
-		for (const { uid, name } of peers) this.names.set(uid, name);
+		peers.forEach((peer) => this.name(peer));
 		this.asked.clear();
 		this.cursors.clear();
 		this.locks = new Map(locks.filter(({ session }) => session !== own).map((lock) => [keyOf(lock.row, lock.col), lock]));
 		this.ranges = ranges.filter(({ session }) => session !== own);
+	}
+
+	/** The name of an account. Guests of one link have one uid, whose name is the link's. */
+	private name({ uid, name }: { uid: number; name: string }): void {
+		if (!isGuest(uid)) this.names.set(uid, name);
 	}
 
 	private changed(): void {

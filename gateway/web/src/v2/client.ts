@@ -2,6 +2,7 @@
 // effect exactly once, and reconnects. Messages of the gateway go to a Replica and to the listener.
 
 import { CodecError, decodeBinary, decodeJson, encodeBinary, encodeJson } from './codec';
+import { isGuest, tellGuestsApart } from './guests';
 import { newClient } from './identity';
 import { isInsert, transform } from './lines';
 import {
@@ -9,6 +10,7 @@ import {
 	type ClientMessage,
 	type Edit,
 	type Hello,
+	type LoggedEdit,
 	type Range,
 	type Reason,
 	type ServerMessage,
@@ -141,6 +143,8 @@ export class SheetClient {
 	private pending: Pending[] = [];
 	/** Acknowledged operations whose edits have not been received. */
 	private echoing: { operation: Operation; seq: number }[] = [];
+	/** Of a guest: edits of unfinished operations that have been received. */
+	private readonly echoes = new WeakSet<Edit>();
 	private nacks = 0;
 	private ranges: { range: Range; asked: boolean }[] = [];
 	/** The parts of an incomplete commit. */
@@ -389,10 +393,16 @@ export class SheetClient {
 		this.parts.push(message);
 		if (message.more) return;
 		const parts = this.parts.splice(0);
-		const whole = parts.length === 1 ? message : { ...message, edits: parts.flatMap(({ edits }) => edits) };
+		const commit = parts.length === 1 ? message : { ...message, edits: parts.flatMap(({ edits }) => edits) };
+		const whole = isGuest(this.hello?.uid ?? 0) ? { ...commit, edits: this.toldApart(commit.edits) } : commit;
 		this.replica.edits(whole);
 		this.follow(whole);
 		this.options.onMessage?.(whole);
+	}
+
+	private toldApart(edits: LoggedEdit[]): LoggedEdit[] {
+		const sent = this.unfinished.flatMap((operation) => operation.edits);
+		return tellGuestsApart(edits, this.hello!.uid, sent, this.echoes);
 	}
 
 	private greeted(hello: Hello): void {
