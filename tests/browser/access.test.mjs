@@ -46,6 +46,15 @@ test('the page for everybody', { timeout: 420000 }, async (t) => {
 		await page.goto(`${gateway.url}/`);
 		await goOn('main.sign-in');
 		await check('sign-in');
+		// A link that opens nothing. Another fragment is not another page.
+		await page.evaluate(() => (location.hash = '#link=x'));
+		await goOn('input[name=guest-name]');
+		await check('guest');
+		await page.locator('form button[type=submit]').click();
+		await goOn('.problem:not(:empty)');
+		await check('guest refused');
+		await page.evaluate(() => (location.hash = ''));
+		await goOn('input[name=username]');
 		await page.locator('main.sign-in p > button').click();
 		await goOn('input[type=email]');
 		await check('register');
@@ -107,12 +116,12 @@ test('the page for everybody', { timeout: 420000 }, async (t) => {
 		await goOn('[data-drawer="history"] time');
 		await check('history');
 		await action(3);
-		await goOn('dialog form');
+		await goOn('dialog .links li');
 		await check('share');
 		await page.locator('dialog form input').first().fill('nobody');
-		await page.locator('dialog form button[type=submit]').click();
+		await page.locator('dialog form button[type=submit]').first().click();
 		await goOn('dialog .problem:not(:empty)');
-		assert.match(await page.locator('dialog .problem').textContent(), /^(There is no user with this name\.|没有叫这个名字的用户。)$/);
+		assert.match(await page.locator('dialog .problem:not(:empty)').textContent(), /^(There is no user with this name\.|没有叫这个名字的用户。)$/);
 		await check('share refused');
 		await page.goto(`${gateway.url}/?id=${id}`);
 		await waitUntil(() => page.evaluate(() => window.pgSheet?.contentOf(0, 0)), 'the grid to be filled');
@@ -164,7 +173,7 @@ test('the page for everybody', { timeout: 420000 }, async (t) => {
 						assert.deepEqual(broken, [], name);
 						seen.push(screen);
 					});
-					assert.equal(seen.length, phone ? 20 : 19);
+					assert.equal(seen.length, phone ? 22 : 21);
 					await context.close();
 				});
 			}

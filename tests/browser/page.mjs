@@ -257,15 +257,18 @@ export class Person {
 		await page.getByRole('button', { name: 'Share', exact: true }).click();
 		await page.getByLabel('User name').fill(name);
 		await page.getByLabel('Role', { exact: true }).selectOption(role);
-		await page.locator('dialog button[type=submit]').click();
+		await page.locator('dialog button[type=submit]').first().click();
 		await page.getByText(`${name} is now ${role} of this sheet.`).waitFor();
 		await page.getByRole('button', { name: 'Close', exact: true }).click();
 	}
 
-	/** Makes a new link for the role; resolves to its address. */
+	/** Makes a new link for accounts with the role; resolves to its address. */
 	async shareByLink(role) {
 		const { page } = this;
 		await page.getByRole('button', { name: 'Share', exact: true }).click();
+		// It is open if there is a link.
+		await page.locator('.link-state:not(:empty)').waitFor();
+		if (!(await page.getByLabel('Whoever opens the link is').isVisible())) await page.getByText('Link for people who have an account').click();
 		await page.getByLabel('Whoever opens the link is').selectOption(role);
 		await page.getByRole('button', { name: 'Set', exact: true }).click();
 		await page.getByText('Here is the new link.').waitFor();

@@ -80,7 +80,7 @@ test('two people and psql in one sheet', { timeout: 240000 }, async (t) => {
 		await cleo.page.goto(`${gateway.url}/?id=${id}`);
 		await cleo.page.getByText('You may not open this sheet').waitFor();
 		const address = await ann.shareByLink('viewer');
-		assert.match(address, new RegExp(`/\\?id=${id}#link=[A-Za-z0-9_-]{22}$`));
+		assert.match(address, new RegExp(`/\\?id=${id}#join=[A-Za-z0-9_-]{22}$`));
 		await cleo.page.goto(address);
 		await cleo.untilOpen();
 		await cleo.untilShows('B5', '1240.5');

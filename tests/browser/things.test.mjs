@@ -78,14 +78,14 @@ test('around the grid', { timeout: 420000 }, async (t) => {
 		await bob.page.locator('.sheet-name button').waitFor();
 		await page.getByLabel('User name').fill('bob');
 		await page.getByLabel('Role', { exact: true }).selectOption('viewer');
-		await page.locator('dialog button[type=submit]').click();
+		await page.locator('dialog button[type=submit]').first().click();
 		await says(ann, 'bob is still editor of this sheet, by the link.');
 		await page.getByLabel('Whoever opens the link is').selectOption('viewer');
 		await page.getByRole('button', { name: 'Set', exact: true }).click();
 		await says(bob, 'You may read this sheet, not change it.');
 		await page.getByLabel('Whoever opens the link is').selectOption('editor');
 		await page.getByRole('button', { name: 'Set', exact: true }).click();
-		await says(ann, 'A link opens this sheet. Whoever opens it is editor.');
+		await says(ann, 'A link gives people with an account access to this sheet. Whoever opens it is editor.');
 		assert.deepEqual(await page.getByLabel('Role', { exact: true }).locator('option').allTextContents(), ['editor', 'viewer']);
 		assert.ok(!(await page.locator('dialog').textContent()).includes('commenter'));
 
@@ -95,18 +95,18 @@ test('around the grid', { timeout: 420000 }, async (t) => {
 		await says(ann, 'bob is now editor of this sheet.');
 		await bob.page.locator('.sheet-name button').waitFor();
 		await bob.page.getByRole('button', { name: 'Who has access' }).click();
-		await says(bob, 'A link opens this sheet.');
+		await says(bob, 'A link gives people with an account access to this sheet.');
 		assert.deepEqual(await bob.page.locator('.members li').allTextContents(), ['annowner', 'bobeditor']);
 		assert.equal(await bob.page.locator('dialog form').isVisible(), false, 'an editor does not share');
 		await bob.page.keyboard.press('Escape');
 		await page.getByLabel('Whoever opens the link is').selectOption('off');
 		await page.getByRole('button', { name: 'Set', exact: true }).click();
-		await says(ann, 'There is no link that opens this sheet.');
+		await says(ann, 'No link gives people with an account access to this sheet.');
 		await page.getByRole('button', { name: 'Remove bob' }).click();
 		await waitUntil(async () => (await rows.count()) === 1, 'bob to be gone from the list');
 		await bob.page.locator('.stopped').waitFor();
 		await page.keyboard.press('Escape');
-		assert.ok(link.includes('#link='));
+		assert.ok(link.includes('#join='));
 		await ann.share('bob', 'editor');
 		await bob.open(id);
 		await bob.type('B1', 'from bob');

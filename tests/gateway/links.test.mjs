@@ -220,7 +220,13 @@ test('a link to a rectangle shows its cells, wherever they are, and nothing else
 	const zoe = await enter(key);
 	assert.deepEqual([zoe.fid, zoe.role], [null, 'viewer']);
 	const part = () => request(gateway, 'GET', '/v2/link/cells', bearer(zoe));
-	assert.deepEqual((await part()).json, { rows: 1, cols: 2, cells: [[0, 0, 'in'], [0, 1, null]] });
+	const { json, headers } = await part();
+	assert.deepEqual(json, { rows: 1, cols: 2, cells: [[0, 0, 'in'], [0, 1, null]] });
+	const unless = () => request(gateway, 'GET', '/v2/link/cells', { headers: { ...bearer(zoe).headers, 'if-none-match': headers.etag } });
+	assert.equal((await unless()).status, 304);
+	await cluster.psql(`SELECT sheet.set(${fid}, 'A2', 'other')`);
+	assert.deepEqual([(await unless()).status, (await unless()).json.cells[0]], [200, [0, 0, 'other']]);
+	await cluster.psql(`SELECT sheet.set(${fid}, 'A2', 'in')`);
 	const owner = await RawClient.open(gateway, anna, fid, { client: 3 });
 	owner.op(1, [{ kind: 'insertRows', at: 1, n: 2 }]);
 	await owner.next('ack');

@@ -10,12 +10,14 @@
 #include "common/edit_codec.h"
 #include "core/gateway.h"
 #include "core/metrics.h"
+#include "http/request/range.h"
 #include "http/routes/routes.h"
 #include "http/share/share.h"
 #include "support/log.h"
 #include "support/network.h"
 
 #include <openssl/rand.h>
+#include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -283,6 +285,29 @@ cells_put(Buf *to, const PGresult *res, int row)
 	buf_puts(to, "]");
 }
 
+/* Pages ask again and again: the same cells are sent once. Takes over the body. */
+static void
+cells_answer(Request *request, Buf *body)
+{
+	unsigned char digest[SHA256_DIGEST_LENGTH];
+	char etag[36] = "\"";
+
+	request_add_header(request, "Cache-Control", "private, no-cache");
+	if (buf_failed(body))
+	{
+		request_json(request, 200, body);
+		return;
+	}
+	SHA256((const unsigned char *) body->data, body->len, digest);
+	for (int i = 0; i < 16; i++)
+		snprintf(etag + 1 + 2 * i, 3, "%02x", digest[i]);
+	strcat(etag, "\"");
+	if (range_not_modified(request, etag))
+		buf_free(body);
+	else
+		request_json(request, 200, body);
+}
+
 static void
 cells_answered(Request *request, PGresult *res)
 {
@@ -304,8 +329,7 @@ cells_answered(Request *request, PGresult *res)
 			cells_put(&body, res, i);
 		}
 		buf_puts(&body, "]}");
-		request_add_header(request, "Cache-Control", "private, no-cache");
-		request_json(request, 200, &body);
+		cells_answer(request, &body);
 	}
 }
 

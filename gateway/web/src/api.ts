@@ -16,6 +16,8 @@ export class ApiError extends Error {
 		readonly msg: number | null,
 		readonly code = msg === null ? 'unreachable' : String(msg),
 		detail = '',
+		/** When to try again; null: the gateway does not say. */
+		readonly seconds: number | null = null,
 	) {
 		super(`${code} ${detail}`);
 	}
@@ -60,9 +62,14 @@ async function request(base: string, path: string, init: RequestInit, timeout = 
 	if (response.status === 204) return null;
 	if (response.ok) return (await response.json()) as unknown;
 	const body = (await response.json().catch(() => null)) as { code?: unknown } | null;
-	const known = refusals.get(response.status);
-	const msg = known ?? (response.status >= 500 ? null : Msg.InvalidFormat);
-	throw new ApiError(msg, typeof body?.code === 'string' ? body.code : known !== undefined ? String(known) : `http.${response.status}`);
+	throw refusalOf(response.status, body?.code, Number(response.headers.get('retry-after')) || null);
+}
+
+/** What an HTTP status means. */
+export function refusalOf(status: number, code?: unknown, seconds: number | null = null): ApiError {
+	const known = refusals.get(status);
+	const msg = known ?? (status >= 500 ? null : Msg.InvalidFormat);
+	return new ApiError(msg, typeof code === 'string' ? code : known !== undefined ? String(known) : `http.${status}`, '', seconds);
 }
 
 function postInit(body: object): RequestInit {
@@ -89,6 +96,12 @@ export async function post(path: string, body: object, { bases = knownGateways()
 	return parseAnswer(await tryGateways(bases, path, postInit(body), again));
 }
 
+/** A route of v2, at any gateway. token null: for everybody. */
+export function ask(method: string, path: string, token: string | null, body?: object): Promise<unknown> {
+	const headers = { ...(token !== null && { authorization: `Bearer ${token}` }), ...(body && { 'content-type': 'application/json' }) };
+	return tryGateways(knownGateways(), path, { method, headers, ...(body && { body: JSON.stringify(body) }) }, method !== 'POST');
+}
+
 async function call(path: string, body: object, options: { bases?: string[]; again?: boolean } = {}): Promise<unknown> {
 	const answer = await post(path, body, options);
 	if (!answer.success) throw new ApiError(answer.msg);
@@ -105,6 +118,8 @@ export interface Session {
 	token: string;
 	uid: number;
 	username: string;
+	/** Of a guest: the key of the link by which he has entered (share/http.ts). */
+	link?: string;
 }
 
 const sessionKey = 'pg_sheet.session';
@@ -144,6 +159,13 @@ export async function sharedSession(): Promise<Session | null> {
 /** Forgets a session that has ended. The tab takes that of the cookie, if another tab has signed in since. */
 export function forgetSession(): void {
 	sessionStorage.removeItem(sessionKey);
+}
+
+export const guestKey = 'pg_sheet.guest';
+
+/** Forgets the guest of this tab (share/http.ts). */
+export function forgetGuest(): void {
+	sessionStorage.removeItem(guestKey);
 }
 
 export function isSignedIn(): boolean {

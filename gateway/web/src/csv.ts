@@ -18,15 +18,21 @@ function refusal(status: number, code = `http.${status}`): ApiError {
 	return new ApiError(msg ?? (status >= 500 || status === 0 ? null : Msg.InvalidFormat), msg === undefined ? code : String(msg));
 }
 
-/** Has the browser download a sheet. It sends the cookie for files, so it is asked first whether that may read the sheet. */
-export async function downloadCsv(fid: number): Promise<void> {
+/**
+ * Has the browser download a sheet. It sends the cookie for files, so it is asked first whether that may read the sheet. Guests
+ * have no cookie: their page reads the file by the token.
+ */
+export async function downloadCsv(fid: number, token: string | null): Promise<void> {
 	const address = `/v2/sheets/${fid}.csv`;
-	const answer = await fetch(address, { method: 'HEAD', credentials: 'same-origin', cache: 'no-store' }).catch(() => null);
+	const how: RequestInit =
+		token === null ? { method: 'HEAD', credentials: 'same-origin' } : { headers: { authorization: `Bearer ${token}` }, credentials: 'omit' };
+	const answer = await fetch(address, { ...how, cache: 'no-store' }).catch(() => null);
 	if (!answer?.ok) throw refusal(answer?.status ?? 0, answer ? undefined : 'unreachable');
 	const link = document.createElement('a');
-	link.href = address;
-	link.download = '';
+	link.href = token === null ? address : URL.createObjectURL(await answer.blob());
+	link.download = token === null ? '' : `${fid}.csv`;
 	link.click();
+	if (token !== null) setTimeout(() => URL.revokeObjectURL(link.href), 60000);
 }
 
 /** The name of a sheet that is made of this file. */

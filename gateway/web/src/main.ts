@@ -1,11 +1,12 @@
-// main.ts - chooses the page: the sign-in form, the list of sheets (/), or a sheet (/?id=FID, and #link=KEY if it is opened
-// by a link).
+// main.ts - chooses the page: the sign-in form, the list of sheets (/), or a sheet (/?id=FID). With #link=KEY, the sheet or a
+// part of it is opened by a share link, also without an account; with #join=KEY by the link for accounts.
 import './style.css';
-import { currentSession, endSession, forgetSession, isSignedIn, onSignedOut, openLink, saveSession } from './api';
-import { loadEditorTexts, loadTexts, t } from './i18n';
+import { currentSession, endSession, forgetGuest, forgetSession, isSignedIn, onSignedOut, openLink, saveSession, type Session } from './api';
+import { loadEditorTexts, loadLinkTexts, loadTexts, t } from './i18n';
 import { showSheets } from './pages/sheets';
 import { showSignIn } from './pages/sign-in';
 import { attempt, button, h, notify } from './dom';
+import type { Guest } from './share/http';
 
 /** What a page does when the user leaves it. */
 export interface Leaving {
@@ -17,6 +18,10 @@ export interface Leaving {
 export interface Navigation {
 	toList(): void;
 	toSheet(fid: number): void;
+	/** Shows the form to sign in, and then the same address again. */
+	signIn(): void;
+	/** Ends the visit of a guest. */
+	leave(): void;
 	/** Ends the session. expired: tells the user that it has ended. */
 	signOut(expired?: boolean): void;
 }
@@ -31,6 +36,18 @@ let shows = 0;
 const navigation: Navigation = {
 	toList: () => go('/'),
 	toSheet: (fid) => go(`/?id=${fid}`),
+	signIn() {
+		if (!mayLeave()) return;
+		forgetGuest();
+		begin();
+		askSignIn();
+	},
+	leave() {
+		if (!mayLeave()) return;
+		forgetGuest();
+		history.pushState(null, '', '/');
+		void show();
+	},
 	signOut(expired = false) {
 		if (expired) forgetSession();
 		else endSession().catch(() => notify(t('signout.failed'), 'problem'));
@@ -56,49 +73,97 @@ function sheetOfAddress(): number | null {
 }
 
 /** The key of a link is in the fragment, which browsers do not send. */
-function linkOfAddress(): string | null {
-	return new URLSearchParams(location.hash.slice(1)).get('link');
+function keyOfAddress(kind: 'link' | 'join'): string | null {
+	return new URLSearchParams(location.hash.slice(1)).get(kind);
 }
 
-async function show(): Promise<void> {
+/** Ends the shown page. Returns the number of the next one. */
+function begin(): number {
 	leaving?.end();
 	leaving = null;
 	address = location.href;
 	root.replaceChildren();
-	const current = ++shows;
+	return ++shows;
+}
+
+function askSignIn(): void {
+	document.title = `${t('signin.title')} – ${t('product')}`;
+	showSignIn(root, (signedIn) => {
+		saveSession(signedIn);
+		void show();
+	});
+}
+
+function loadEditor(): Promise<[typeof import('./pages/editor'), void]> {
+	const loading = Promise.all([import('./pages/editor'), loadEditorTexts()]);
+	loading.catch(() => {});
+	return loading;
+}
+
+/** A module could not be loaded. A browser does not load it again. */
+function tellUnreachable(): void {
+	const retry = button(t('retry'), () => location.reload());
+	root.replaceChildren(h('p', { class: 'loading', role: 'alert' }, t('error.unreachable'), ' ', retry));
+}
+
+async function show(): Promise<void> {
+	const current = begin();
 	const fid = sheetOfAddress();
+	const link = keyOfAddress('link');
 	// The grid is most of the page's size. It is loaded when a sheet is opened, while the session is asked for.
-	const editor = fid === null ? null : Promise.all([import('./pages/editor'), loadEditorTexts()]);
-	editor?.catch(() => {});
+	const editor = fid === null ? null : loadEditor();
 	const session = await currentSession();
 	if (current !== shows) return;
 	if (session) saveSession(session);
-	if (!session) {
-		document.title = `${t('signin.title')} – ${t('product')}`;
-		showSignIn(root, (signedIn) => {
-			saveSession(signedIn);
-			void show();
-		});
-		return;
-	}
-	if (fid === null || !editor) {
+	if (link !== null) await showLink(current, link, fid, session, editor);
+	else if (!session) askSignIn();
+	else if (fid === null || !editor) {
 		document.title = `${t('sheets.title')} – ${t('product')}`;
 		leaving = { unsaved: () => 0, end: showSheets(root, session, navigation) };
+	} else {
+		root.append(h('p', { class: 'loading', role: 'status' }, t('editor.opening')));
+		const key = keyOfAddress('join');
+		const opened = key !== null && (await attempt(() => openLink(session.token, fid, key)));
+		if (current !== shows) return;
+		if (opened) history.replaceState(null, '', `/?id=${fid}`);
+		await showSheet(current, session, fid, editor);
+	}
+}
+
+/** Opens what a share link opens, when it is known as whom. */
+async function showLink(
+	current: number,
+	link: string,
+	fid: number | null,
+	account: Session | null,
+	editor: ReturnType<typeof loadEditor> | null,
+): Promise<void> {
+	root.append(h('p', { class: 'loading', role: 'status' }, t('editor.opening')));
+	const loaded = await Promise.all([import('./share/guest'), loadLinkTexts()]).catch(() => null);
+	if (current !== shows) return;
+	if (!loaded) return tellUnreachable();
+	const [pages] = loaded;
+	const session = await pages.enterByLink(root, link, fid, account, navigation);
+	if (current !== shows) return;
+	const opened = session.link === undefined ? fid : (session as Guest).fid;
+	root.replaceChildren();
+	if (opened === null) {
+		const part = await import('./share/part').catch(() => null);
+		if (current !== shows) return;
+		if (part) leaving = { unsaved: () => 0, end: part.showPart(root, session as Guest, navigation) };
+		else tellUnreachable();
 		return;
 	}
+	// A guest keeps the key in the address: it is all that opens the sheet again.
+	history.replaceState(null, '', session.link === undefined ? `/?id=${opened}` : `/?id=${opened}#link=${link}`);
 	root.append(h('p', { class: 'loading', role: 'status' }, t('editor.opening')));
-	const link = linkOfAddress();
-	const opened = link !== null && (await attempt(() => openLink(session.token, fid, link)));
-	if (current !== shows) return;
-	if (opened) history.replaceState(null, '', `/?id=${fid}`);
+	await showSheet(current, session, opened, editor ?? loadEditor());
+}
+
+async function showSheet(current: number, session: Session, fid: number, editor: ReturnType<typeof loadEditor>): Promise<void> {
 	const loaded = await editor.catch(() => null);
 	if (current !== shows) return;
-	if (!loaded) {
-		// A browser does not load a module again that it could not load.
-		const retry = button(t('retry'), () => location.reload());
-		root.replaceChildren(h('p', { class: 'loading', role: 'alert' }, t('error.unreachable'), ' ', retry));
-		return;
-	}
+	if (!loaded) return tellUnreachable();
 	root.replaceChildren();
 	const [page] = loaded;
 	leaving = page.showEditor(root, session, fid, navigation);

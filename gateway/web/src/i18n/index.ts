@@ -19,6 +19,9 @@ export const loadEditorTexts = (): Promise<void> => add(language === 'en' ? impo
 /** Loads the texts of what is loaded at its first use: dialogs of the account, uploads. */
 export const loadDialogTexts = (): Promise<void> => add(language === 'en' ? import('./en.dialogs.json') : import('./zh-CN.dialogs.json'));
 
+/** Loads the texts of share links and guests. */
+export const loadLinkTexts = (): Promise<void> => add(language === 'en' ? import('./en.links.json') : import('./zh-CN.links.json'));
+
 /** Loads the texts of pastes. */
 export const loadPasteTexts = (): Promise<void> => add(language === 'en' ? import('./en.pastes.json') : import('./zh-CN.pastes.json'));
 
@@ -37,6 +40,10 @@ export function t(key: string, values: Record<string, string | number> = {}): st
 export function tOr(key: string, otherwise: string, values: Record<string, string | number> = {}): string {
 	return t(key in texts ? key : otherwise, values);
 }
+
+/** The name of somebody in a sheet. The gateway marks guests, and their links, in English. */
+export const personName = (name: string): string =>
+	name.replace(/^(.*) \((guest|link)\)$/, (_, given: string, kind: string) => t(`person.${kind}`, { name: given }));
 
 export function formatTime(timestamp: string): string {
 	const at = new Date(timestamp);

@@ -3,7 +3,7 @@ import '../editor.css';
 import { ApiError, locateSheet, saveSession, sharedSession, SheetApi, tokenRenewal } from '../api';
 import { Msg } from '../answers';
 import { attempt, button, confirmDialog, h, notify, remind } from '../dom';
-import { language, t, tOr } from '../i18n';
+import { language, personName, t, tOr } from '../i18n';
 import type { Leaving, Navigation } from '../main';
 import { cellName, named } from '../content';
 import { keepRow, PageOutbox, watchLeftovers, type Leftovers, type Row } from '../outbox';
@@ -67,13 +67,23 @@ function statusText({ phase, unsaved, held, loading, partial }: Status): string 
 	return partial ? t('status.partial') : t('status.saved');
 }
 
+/** What a guest has instead of an account, with texts of links: the own name, and the ways out. */
+function guestButtons(guest: Session, navigation: Navigation): HTMLElement[] {
+	return [
+		h('span', { class: 'user' }, personName(guest.username)),
+		button(t('signin.submit'), () => navigation.signIn(), { class: 'link' }),
+		button(t('guest.leave'), () => navigation.leave(), { class: 'leave' }),
+	];
+}
+
 export function showEditor(root: HTMLElement, account: Session, fid: number, navigation: Navigation): Leaving {
 	const sheetApi = new SheetApi(account, fid);
+	const isGuest = account.link !== undefined;
 	const title = new SheetTitle((name) => sheetApi.rename(name));
 	const status = h('span', { class: 'status', 'data-state': 'connecting' }, t('status.connecting'));
 	const announcer = new StateAnnouncer();
 	const formulas = new FormulaNotice();
-	const signIn = button(t('signin.submit'), () => void goOn(), { hidden: true });
+	const signIn = button(t(isGuest ? 'guest.again' : 'signin.submit'), () => void goOn(true), { hidden: true });
 	const grid = h('div', { class: 'grid', 'aria-label': t('editor.grid'), 'aria-describedby': 'grid-help', role: 'application' });
 	const people = new People(
 		grid,
@@ -144,12 +154,12 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		onRole(role: Role) {
 			if (document.body.dataset.role !== undefined && document.body.dataset.role !== 'viewer' && !session.canEdit) remind(t('blocked.role'));
 			document.body.dataset.role = role;
-			title.allow(session.canEdit);
+			title.allow(session.canEdit && !isGuest);
 			if (role === 'editor' || role === 'owner') view?.setReadOnly(false);
 			else endEditing(t('refused.role'));
 		},
 		onMarks(marks, names) {
-			view?.showMarks(marks);
+			view?.showMarks(marks.map((mark) => ({ ...mark, name: personName(mark.name) })));
 			people.show(marks, names);
 		},
 		onMove(change) {
@@ -195,7 +205,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		onStopped(reason) {
 			if (gone) return;
 			endEditing(t(`stopped.${reason}`));
-			showStopped(reason);
+			showStopped(t(`stopped.${reason}`), null);
 		},
 	};
 
@@ -212,8 +222,13 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		events,
 	);
 
-	function refusal(reason: Reason, place: Place): string {
+	function holderOf(place: Place): string | null {
 		const name = session.holderOf(place);
+		return name && personName(name);
+	}
+
+	function refusal(reason: Reason, place: Place): string {
+		const name = holderOf(place);
 		const values = { cell: cellName(place.row, place.col), reason, name: name ?? '' };
 		return reason === 'locked' && name ? t('lock.held', values) : tOr(`refused.${reason}`, 'refused.other', values);
 	}
@@ -320,7 +335,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 
 	function readCell(place: Place): void {
 		if (!view) return;
-		const holder = session.holderOf(place);
+		const holder = holderOf(place);
 		reader.textContent = view.describe(place.row, place.col) + (holder ? `, ${t('lock.held', { name: holder, cell: '' })}` : '');
 	}
 
@@ -333,34 +348,57 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		announcer.show(settled, statusText({ ...status, held: null }));
 	}
 
-	function showStopped(reason: StopReason): void {
-		const retry = button(t('retry'), () => location.reload());
-		const text = h('p', {}, t(`stopped.${reason}`));
+	/** Covers the sheet with what has happened. first: the button before the others. */
+	function showStopped(text: string, first: HTMLElement | null, ...more: HTMLElement[]): void {
+		const back = isGuest ? button(t('guest.leave'), () => navigation.leave()) : button(t('editor.back'), () => navigation.toList(), { class: 'primary' });
 		root.querySelector('.stopped')?.remove();
 		for (const covered of root.querySelectorAll<HTMLElement>('header, main, footer')) covered.inert = true;
 		root.append(
 			h(
 				'div',
 				{ class: 'stopped', role: 'alert' },
-				text,
-				h(
-					'p',
-					{},
-					button(t('editor.back'), () => navigation.toList(), { class: 'primary' }),
-					' ',
-					retry,
-				),
+				h('p', {}, text),
+				...more,
+				h('p', {}, first, first && ' ', back, ' ', first ? null : button(t('retry'), () => location.reload())),
 			),
 		);
 	}
 
-	/** Goes on with a new token. The user may close the dialog, and sign in later. */
-	async function goOn(): Promise<void> {
-		signIn.hidden = true;
-		const signedIn = await signInAgain();
+	/** The link of the guest opens the sheet no more: says so, and what is not in the sheet, which is sent if the guest enters again. */
+	async function showEnded(): Promise<void> {
+		const { unsentCells } = await import('../share/guest');
 		if (gone) return;
-		signIn.hidden = signedIn;
+		endEditing(t('guest.ended'));
+		const again = async () => {
+			const entered = await enterAgain(true);
+			if (!entered || gone) return;
+			root.querySelector('.stopped')?.remove();
+			for (const covered of root.querySelectorAll<HTMLElement>('[inert]')) covered.inert = false;
+			session.resume();
+		};
+		const unsent = unsentCells(session.unsent);
+		showStopped(
+			t('guest.ended'),
+			button(t('guest.again'), () => void again(), { class: 'primary' }),
+			...unsent,
+		);
+	}
+
+	/** Goes on with a new token. The user may close the dialog, and sign in later. asked: the user has asked for it. */
+	async function goOn(asked = false): Promise<void> {
+		signIn.hidden = true;
+		const signedIn = isGuest ? await enterAgain(asked) : await signInAgain();
+		if (gone) return;
+		signIn.hidden = signedIn || root.querySelector('.stopped') !== null;
 		if (signedIn) session.resume();
+	}
+
+	/** Gets a new token for a guest. Resolves to whether there is one. */
+	async function enterAgain(asked: boolean): Promise<boolean> {
+		const guest = await import('../share/guest');
+		const entering = gone ? 'later' : await guest.enterAgain(account, asked);
+		if (entering === 'ended' && !gone) await showEnded();
+		return entering === 'entered';
 	}
 
 	/** Gets a new token: that of another tab, or by the password. Resolves to whether there is one. */
@@ -427,7 +465,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		'div',
 		{ class: 'more-menu' },
 		...tools.buttons,
-		button(t('csv.download'), () => void attempt(() => downloadCsv(fid))),
+		button(t('csv.download'), () => void attempt(() => downloadCsv(fid, isGuest ? account.token : null))),
 	);
 	const more = fold('more', t('editor.more'), t('editor.more'), moreMenu);
 	more.toggle.classList.add('more');
@@ -442,10 +480,11 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		more.toggle,
 		moreMenu,
 		switches(),
-		accountButton(account, navigation),
+		...(isGuest ? guestButtons(account, navigation) : [accountButton(account, navigation)]),
 	);
 	const toGrid = button('', () => view?.focus(), { class: 'to-grid', 'aria-label': t('editor.toGrid'), title: t('editor.gridHelp') });
 	toGrid.append(h('span', { class: 'label' }, t('editor.toGrid')), h('span', { class: 'sign', 'aria-hidden': 'true' }, '\u2328'));
+	const backName = t(isGuest ? 'guest.leave' : 'editor.back');
 	const menu = fold('actions', t('editor.menu'), foldIcon(), actions);
 	root.append(
 		h(
@@ -456,14 +495,15 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 				{
 					href: '/',
 					class: 'back',
-					'aria-label': t('editor.back'),
+					'aria-label': backName,
 					click: (event) => {
 						event.preventDefault();
-						navigation.toList();
+						if (isGuest) navigation.leave();
+						else navigation.toList();
 					},
 				},
 				h('span', { class: 'logo', 'aria-hidden': 'true' }),
-				h('span', { class: 'label' }, t('editor.back')),
+				h('span', { class: 'label' }, backName),
 			),
 			title.element,
 			h('span', { class: 'read-only', title: t('blocked.role') }, t('editor.readOnly')),
@@ -482,6 +522,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		reader,
 		h('p', { id: 'grid-help', class: 'visually-hidden' }, t('editor.gridHelp')),
 	);
+	if (isGuest) document.body.dataset.guest = '';
 	session.start();
 	const endWatch = watchLeftovers(account, outbox.page, showLeftovers);
 
@@ -500,6 +541,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			draft.end();
 			gone = true;
 			delete document.body.dataset.role;
+			delete document.body.dataset.guest;
 			listeners.abort();
 			removeAdditions();
 			tools.end();

@@ -1,7 +1,7 @@
 // history.ts - the drawer of the edits, the newest first, a page at a time.
 import { cellName, columnName, rangeName } from '../content';
 import { button, explain, h } from '../dom';
-import { formatTime, t, tOr } from '../i18n';
+import { formatTime, personName, t, tOr } from '../i18n';
 import type { LogEntry } from '../answers';
 import { openDrawer } from './drawer';
 import type { EditorContext } from './drawer';
@@ -9,7 +9,8 @@ import type { EditorContext } from './drawer';
 /** So many pages of a search are read at a time until one has an edit; each is of 10,000 edits. */
 const mostPages = 10;
 
-export function openHistory(context: EditorContext): void {
+/** of: whose edits are shown at first. */
+export function openHistory(context: EditorContext, of?: { uid: number; username: string }): void {
 	const { sheetApi } = context;
 	const { body, isOpen } = openDrawer(context, 'history', t('history.title'));
 	const list = h('ol', { class: 'entries' });
@@ -39,10 +40,10 @@ export function openHistory(context: EditorContext): void {
 	}
 
 	/** Adds who has made these edits to those that can be chosen. */
-	function addPeople(items: LogEntry[]): void {
+	function addPeople(items: Pick<LogEntry, 'uid' | 'username'>[]): void {
 		for (const { uid, username } of items) {
 			if (username === '' || [...person.options].some(({ value }) => value === String(uid))) continue;
-			person.append(h('option', { value: String(uid) }, username));
+			person.append(h('option', { value: String(uid) }, personName(username)));
 		}
 	}
 
@@ -76,6 +77,10 @@ export function openHistory(context: EditorContext): void {
 		}
 	}
 
+	if (of) {
+		addPeople([of]);
+		person.value = String(of.uid);
+	}
 	restart();
 }
 
@@ -118,7 +123,7 @@ function subject(log: LogEntry): string {
 
 function entry(log: LogEntry): HTMLElement {
 	const time = h('time', { datetime: log.at }, formatTime(log.at));
-	const who = h('span', { class: 'who' }, log.username || t('history.nobody'));
+	const who = h('span', { class: 'who' }, personName(log.username) || t('history.nobody'));
 	const title = h('strong', {}, subject(log));
 	if (log.row < 0 || log.col < 0 || log.kind === 'resize' || log.kind === 'property') return h('li', { class: 'commit' }, title, who, time);
 	if (log.kind === 'style') return h('li', {}, title, who, time, h('span', { class: 'change nothing' }, t('kept.format')));

@@ -1,7 +1,7 @@
 // people.ts - who else is in the sheet: a list in the bar (on a phone, a number that opens it), and following somebody: the
 // grid scrolls to that person's selection, until the user moves or presses Escape.
 import { h } from '../dom';
-import { t } from '../i18n';
+import { personName, t } from '../i18n';
 import type { Mark } from '../sheet/presence';
 import { colourOf } from '../view/marks';
 import { announce } from './announce';
@@ -59,7 +59,7 @@ export class People {
 		if (name === this.followed) return;
 		const before = this.followed;
 		this.followed = name;
-		announce(t(name === null ? 'people.followedNoMore' : 'people.followed', { name: name ?? before ?? '' }));
+		announce(t(name === null ? 'people.followedNoMore' : 'people.followed', { name: personName(name ?? before ?? '') }));
 		this.draw();
 		const mark = this.marks.find((other) => other.name === name);
 		if (mark) this.scrollTo(mark);
@@ -78,8 +78,8 @@ export class People {
 		const { announced: before, names } = this;
 		this.announced = names;
 		if (before === null) return;
-		for (const name of names) if (!before.includes(name)) announce(t('people.joined', { name }));
-		for (const name of before) if (!names.includes(name)) announce(t('people.left', { name }));
+		for (const name of names) if (!before.includes(name)) announce(t('people.joined', { name: personName(name) }));
+		for (const name of before) if (!names.includes(name)) announce(t('people.left', { name: personName(name) }));
 		if (this.followed !== null && !names.includes(this.followed)) this.follow(null);
 	}
 
@@ -96,20 +96,21 @@ export class People {
 
 	private face(name: string): HTMLElement {
 		const followed = name === this.followed;
+		const shown = personName(name);
 		return h(
 			'button',
 			{
 				type: 'button',
-				class: 'face',
+				class: / \(guest\)$/.test(name) ? 'face guest' : 'face',
 				style: `--colour:${colourOf(name)}`,
-				title: name,
+				title: shown,
 				'data-name': name,
-				'aria-label': t('people.follow', { name }),
+				'aria-label': t('people.follow', { name: shown }),
 				'aria-pressed': String(followed),
 				click: () => this.follow(followed ? null : name),
 			},
 			h('span', { class: 'initial', 'aria-hidden': 'true' }, [...name][0]!.toUpperCase()),
-			h('span', { class: 'name' }, name),
+			h('span', { class: 'name' }, shown),
 		);
 	}
 }

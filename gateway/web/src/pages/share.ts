@@ -1,8 +1,10 @@
-// share.ts - the dialog that shares a sheet with a user by name, or with everybody who opens its link.
+// share.ts - the dialog that shares a sheet: with a user by name, by links that open it without an account (share/links.ts), and by the
+// link for accounts.
 import { button, explain, field, h, notify, openDialog } from '../dom';
-import { t } from '../i18n';
+import { loadLinkTexts, t } from '../i18n';
 import { accessList, givenRoles } from './access';
 import type { EditorContext } from './drawer';
+import { openHistory } from './history';
 
 function roleChoice(label: string, choices: string[]): { row: HTMLElement; select: HTMLSelectElement } {
 	const id = `role-${label.length}-${choices.length}`;
@@ -10,7 +12,8 @@ function roleChoice(label: string, choices: string[]): { row: HTMLElement; selec
 	return { row: h('div', { class: 'field' }, h('label', { for: id }, label), select), select };
 }
 
-export function openShare({ sheetApi }: EditorContext, heading: string): void {
+export function openShare(context: EditorContext, heading: string): void {
+	const { session, sheetApi, selection } = context;
 	const name = field(t('signin.username'), { name: 'share-name', required: true, autocomplete: 'off' });
 	const role = roleChoice(t('share.role'), givenRoles);
 	const problem = h('p', { class: 'problem', role: 'alert' });
@@ -19,10 +22,26 @@ export function openShare({ sheetApi }: EditorContext, heading: string): void {
 
 	const linkState = h('p', { class: 'link-state' });
 	const ofOwner = h('div', {});
+	const links = h('div', {});
+	const byLink = h('details', { hidden: true }, h('summary', {}, t('share.byLink')), h('p', {}, t('share.linkHelp')));
 	const access = accessList(sheetApi, run, (own, shared) => {
-		ofOwner.hidden = own !== 'owner';
+		ofOwner.hidden = byLink.hidden = links.hidden = own !== 'owner';
 		linkState.textContent = shared === null ? t('access.noLink') : t('access.link', { role: t(`role.${shared}`) });
+		byLink.open ||= shared !== null;
+		if (own === 'owner' && links.childElementCount === 0) void showLinks();
 	});
+
+	/** The links that need no account, whose module is loaded now. */
+	async function showLinks(): Promise<void> {
+		const showEdits = (uid: number, label: string) => {
+			dialog.addEventListener('close', () => openHistory(context, { uid, username: `${label} (link)` }));
+			close();
+		};
+		links.append(h('p', {}, t('loading')));
+		const loaded = await Promise.all([import('../share/links'), loadLinkTexts()]).catch(() => null);
+		if (loaded) links.replaceChildren(loaded[0].linkSection({ session, fid: sheetApi.fid, selection: selection(), showEdits }));
+		else links.replaceChildren(h('p', { class: 'problem', role: 'alert' }, t('error.unreachable')));
+	}
 
 	async function run(work: () => Promise<void>, done: () => string): Promise<void> {
 		problem.textContent = '';
@@ -46,7 +65,7 @@ export function openShare({ sheetApi }: EditorContext, heading: string): void {
 		void run(
 			async () => {
 				const key = await sheetApi.shareLink(chosen);
-				link.input.value = key === null ? '' : `${location.origin}/?id=${sheetApi.fid}#link=${key}`;
+				link.input.value = key === null ? '' : `${location.origin}/?id=${sheetApi.fid}#join=${key}`;
 				await access.load();
 			},
 			() => t(chosen ? 'share.linkOn' : 'share.linkOff'),
@@ -64,13 +83,11 @@ export function openShare({ sheetApi }: EditorContext, heading: string): void {
 			() => notify(t('share.copyByHand')),
 		);
 	};
-	ofOwner.append(
-		h('form', { class: 'inline', submit: share }, name.row, role.row, h('button', { type: 'submit', class: 'primary' }, t('share.add'))),
-		h('h3', {}, t('share.byLink')),
-		h('p', {}, t('share.linkHelp')),
+	ofOwner.append(h('form', { class: 'inline', submit: share }, name.row, role.row, h('button', { type: 'submit', class: 'primary' }, t('share.add'))));
+	byLink.append(
 		h('div', { class: 'inline' }, linkRole.row, button(t('share.setLink'), setLink)),
 		h('div', { class: 'inline' }, link.row, button(t('share.copy'), copy)),
 	);
-	openDialog(heading, ofOwner, linkState, problem, access.element);
+	const { dialog, close } = openDialog(heading, ofOwner, problem, access.element, linkState, byLink, links);
 	void access.load();
 }

@@ -84,7 +84,7 @@ export function addTools({ context, session, view, name }: ToolParts): Tools {
 	return {
 		buttons: [
 			button(t('find.title'), () => void openFind(false)),
-			button(t('publish.title'), () => void publish(), { 'aria-haspopup': 'dialog' }),
+			button(t('publish.title'), () => void publish(), { class: 'for-accounts', 'aria-haspopup': 'dialog' }),
 			button(t('print.title'), () => window.print()),
 		],
 		end() {

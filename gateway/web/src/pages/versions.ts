@@ -1,7 +1,7 @@
 // versions.ts - the drawer of versions: saves, previews and restores them.
 import { columnName } from '../content';
 import { attempt, button, confirmDialog, explain, field, h, notify, openDialog } from '../dom';
-import { formatTime, t } from '../i18n';
+import { formatTime, personName, t } from '../i18n';
 import type { Version } from '../answers';
 import { openDrawer } from './drawer';
 import type { EditorContext } from './drawer';
@@ -71,7 +71,7 @@ export function openVersions(context: EditorContext): void {
 			'li',
 			{ 'data-cid': cid },
 			h('strong', {}, t('versions.number', { cid })),
-			h('span', { class: 'who' }, username || t('history.nobody')),
+			h('span', { class: 'who' }, personName(username) || t('history.nobody')),
 			h('time', { datetime: at }, formatTime(at)),
 			label !== '' && !restored && h('span', { class: 'change label' }, label),
 			kind === 'rollback' && h('span', { class: 'change' }, restored ? t('versions.restoredFrom', { cid: restored[1]! }) : t('versions.byRestore')),

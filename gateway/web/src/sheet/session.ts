@@ -153,6 +153,11 @@ export class SheetSession {
 		return this.client.unacknowledged + this.restructuring.waits;
 	}
 
+	/** The edits that are not acknowledged. */
+	get unsent(): readonly Edit[] {
+		return this.client.waiting.flatMap(({ edits }) => edits);
+	}
+
 	get canEdit(): boolean {
 		return this.role === 'editor' || this.role === 'owner';
 	}

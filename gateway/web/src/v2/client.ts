@@ -174,6 +174,11 @@ export class SheetClient {
 		return this.pending.length;
 	}
 
+	/** The unacknowledged operations. */
+	get waiting(): readonly Operation[] {
+		return this.pending;
+	}
+
 	/** The unacknowledged operations that are in the outbox. */
 	private get kept(): Pending[] {
 		return this.pending.filter(({ brief }) => !brief);

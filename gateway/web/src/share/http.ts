@@ -1,0 +1,110 @@
+// http.ts - share links over HTTP: those of a sheet, for its owners, and entering by one as a guest. Loaded at its first use.
+import { ApiError, ask, guestKey, refusalOf, type Session } from '../api';
+import { ProtocolError } from '../answers';
+
+/** A share link of a sheet, as its owners see it. Times are in seconds since 1970. */
+export interface ShareLink {
+	link: number;
+	role: string;
+	label: string;
+	/** null: it has no end. */
+	expires: number | null;
+	/** The rectangle that it opens; null: the sheet, '': all its cells are deleted. */
+	ref: string | null;
+	password: boolean;
+	state: 'valid' | 'blocked' | 'expired' | 'revoked';
+	uses: number;
+	lastUsed: string | null;
+	createdBy: string | null;
+}
+
+/** What is absent is chosen by the gateway, or stays. */
+export interface LinkValues {
+	role?: string;
+	expires?: number | null;
+	ref?: string;
+	password?: string;
+	label?: string;
+	blocked?: boolean;
+}
+
+/** The uid of a link's guests in the log. */
+export const guestsOf = (link: number): number => 2 ** 52 + link;
+
+const pathOf = (fid: number, link?: number): string => `/v2/sheets/${fid}/links${link === undefined ? '' : `/${link}`}`;
+
+export async function linksOf({ token }: Session, fid: number): Promise<ShareLink[]> {
+	const value = (await ask('GET', pathOf(fid), token)) as { links?: unknown } | null;
+	if (!Array.isArray(value?.links)) throw new ProtocolError('the answer has no links');
+	return value.links as ShareLink[];
+}
+
+/** Returns the address of the new link, which nobody is told again. */
+export async function createLink({ token }: Session, fid: number, values: LinkValues): Promise<string> {
+	const value = (await ask('POST', pathOf(fid), token, values)) as { url?: unknown } | null;
+	if (typeof value?.url !== 'string') throw new ProtocolError('the answer has no address');
+	return location.origin + value.url;
+}
+
+export async function changeLink({ token }: Session, fid: number, link: number, values: LinkValues): Promise<void> {
+	await ask('PATCH', pathOf(fid, link), token, values);
+}
+
+export async function revokeLink({ token }: Session, fid: number, link: number): Promise<void> {
+	await ask('DELETE', pathOf(fid, link), token);
+}
+
+// ---- guests ----
+
+/** A visitor who has entered by a link. sessionStorage keeps the guest of a tab. */
+export interface Guest extends Session {
+	/** The key of the link. */
+	link: string;
+	/** The name without the mark that the gateway adds. */
+	name: string;
+	/** null: the link opens a rectangle. */
+	fid: number | null;
+}
+
+/** The last name on this device. */
+const nameKey = 'pg_sheet.guest-name';
+
+/** The guest of this tab by a link. */
+export function storedGuest(link: string): Guest | null {
+	try {
+		const guest = JSON.parse(sessionStorage.getItem(guestKey) ?? 'null') as Partial<Guest> | null;
+		return guest?.link === link && typeof guest.token === 'string' && typeof guest.uid === 'number' ? (guest as Guest) : null;
+	} catch {
+		return null;
+	}
+}
+
+export const lastName = (): string => localStorage.getItem(nameKey) ?? '';
+
+/** Enters by a link. Throws a refusal with the code no_link, password_needed, password_wrong or name. */
+export async function enter(link: string, name: string, password?: string): Promise<Guest> {
+	const value = (await ask('POST', '/v2/link', null, { link, name, ...(password !== undefined && { password }) })) as Partial<Guest> | null;
+	const { token, uid, username, fid } = value ?? {};
+	if (typeof token !== 'string' || typeof uid !== 'number' || typeof username !== 'string' || (fid !== null && typeof fid !== 'number'))
+		throw new ProtocolError('the answer has no guest');
+	const guest = { token, uid, username, fid, link, name };
+	sessionStorage.setItem(guestKey, JSON.stringify(guest));
+	localStorage.setItem(nameKey, name);
+	return guest;
+}
+
+/** The cells of a rectangle: row, column, content (null: a formula), and the style if there is one. */
+export interface Part {
+	rows: number;
+	cols: number;
+	cells: [row: number, col: number, content: string | null, style?: unknown][];
+}
+
+/** The cells that a guest may read, with a tag; null: they are the same as those that had the tag. */
+export async function readPart({ token }: Session, before: string | null): Promise<{ part: Part; tag: string | null } | null> {
+	const headers = { authorization: `Bearer ${token}`, ...(before !== null && { 'if-none-match': before }) };
+	const answer = await fetch('/v2/link/cells', { headers, cache: 'no-store', credentials: 'omit', signal: AbortSignal.timeout(10000) }).catch(() => null);
+	if (answer?.status === 304) return null;
+	if (!answer?.ok) throw answer ? refusalOf(answer.status) : new ApiError(null);
+	return { part: (await answer.json()) as Part, tag: answer.headers.get('etag') };
+}

@@ -1,0 +1,286 @@
+// links.ts - the links of a sheet in the dialog that shares it: they are made, copied, changed, blocked and revoked there.
+// Loaded at its first use.
+import type { Session } from '../api';
+import { rangeName } from '../content';
+import { button, confirmDialog, explain, field, h, notify } from '../dom';
+import { formatTime, t } from '../i18n';
+import { changeLink, createLink, guestsOf, linksOf, revokeLink, type LinkValues, type ShareLink } from './http';
+import type { Range } from '../v2/messages';
+import './links.css';
+import { givenRoles } from '../pages/access';
+
+/** Days until the end of a link; 0: it has none. */
+const days = [1, 7, 30, 0];
+const usualDays = 7;
+/** The gateway's limit of a rectangle. */
+const mostCells = 100_000;
+
+export interface LinksOptions {
+	session: Session;
+	fid: number;
+	selection: Range;
+	/** Shows what the link's guests have edited. */
+	showEdits(uid: number, name: string): void;
+}
+
+const seconds = (time: number): number => Math.floor(time / 1000);
+const timeOf = (end: number): string => formatTime(new Date(end * 1000).toISOString());
+
+let choices = 0;
+function choice(label: string, options: [value: string, text: string][], chosen: string): { row: HTMLElement; select: HTMLSelectElement } {
+	const id = `link-choice-${++choices}`;
+	const select = h('select', { id }, ...options.map(([value, text]) => h('option', { value }, text)));
+	select.value = chosen;
+	return { row: h('div', { class: 'field' }, h('label', { for: id }, label), select), select };
+}
+
+const roleChoice = (chosen: string) => {
+	const roles = givenRoles.includes(chosen) ? givenRoles : [...givenRoles, chosen];
+	return choice(
+		t('links.role'),
+		roles.map((role) => [role, t(`links.may.${role}`)]),
+		chosen,
+	);
+};
+
+/** Chooses an end. kept: the present one, which may stay. */
+function endChoice(kept?: number | null): { rows: HTMLElement[]; value(): number | null | undefined } {
+	const ends = days.map((n): [string, string] => [String(n), n === 0 ? t('links.never') : t(n === 1 ? 'links.day' : 'links.days', { days: n })]);
+	const stays: [string, string][] = kept === undefined ? [] : [['', kept === null ? t('links.never') : timeOf(kept)]];
+	const { row, select } = choice(
+		t('links.end'),
+		[...stays, ...ends.filter(([n]) => kept !== null || n !== '0'), ['date', t('links.date')]],
+		kept === undefined ? String(usualDays) : '',
+	);
+	const tomorrow = new Date(Date.now() + 86400000);
+	const date = field(t('links.lastDay'), {
+		type: 'date',
+		min: `${tomorrow.getFullYear()}-${String(tomorrow.getMonth() + 1).padStart(2, '0')}-${String(tomorrow.getDate()).padStart(2, '0')}`,
+	});
+	const show = () => {
+		date.row.hidden = select.value !== 'date';
+		date.input.required = !date.row.hidden;
+	};
+	select.addEventListener('change', show);
+	show();
+	return {
+		rows: [row, date.row],
+		value() {
+			if (select.value === '') return undefined;
+			// The link ends with the day, where the owner is.
+			if (select.value === 'date') return seconds(new Date(`${date.input.value}T23:59:59`).getTime());
+			return select.value === '0' ? null : seconds(Date.now()) + Number(select.value) * 86400;
+		},
+	};
+}
+
+/** The address of a new link, with what copies it, and its picture. */
+function newLink(address: string): HTMLElement {
+	const shown = field(t('links.made'), { value: address, readonly: true, name: 'new-link' });
+	const copy = () => {
+		shown.input.select();
+		(navigator.clipboard?.writeText(address) ?? Promise.reject(new Error('no clipboard'))).then(
+			() => notify(t('share.copied')),
+			() => notify(t('share.copyByHand')),
+		);
+	};
+	const picture = h('p', { class: 'qr', hidden: true });
+	const showCode = async () => {
+		const { default: qrcode } = await import('qrcode-generator');
+		const code = qrcode(0, 'M');
+		code.addData(address);
+		code.make();
+		picture.replaceChildren(h('img', { src: code.createDataURL(5, 20), alt: t('links.qrOf') }));
+		picture.hidden = false;
+		toggle.setAttribute('aria-expanded', 'true');
+	};
+	const toggle = button(
+		t('links.qr'),
+		() => {
+			if (picture.hidden) return void showCode().catch(() => notify(t('error.unreachable'), 'problem'));
+			picture.hidden = true;
+			toggle.setAttribute('aria-expanded', 'false');
+		},
+		{ 'aria-expanded': 'false' },
+	);
+	return h('div', { class: 'new-link' }, h('div', { class: 'inline' }, shown.row, button(t('share.copy'), copy, { class: 'primary' }), toggle), picture);
+}
+
+export function linkSection({ session, fid, selection, showEdits }: LinksOptions): HTMLElement {
+	const problem = h('p', { class: 'problem', role: 'alert' });
+	const made = h('div', {});
+	const list = h('ul', { class: 'links' });
+	const past = h('ul', { class: 'links' });
+	const pastLinks = h('details', { hidden: true }, h('summary', {}, t('links.revokedOnes')), past);
+
+	/** Runs what may fail, and shows the links after it. Returns whether it succeeded. */
+	async function run(work: () => Promise<unknown>): Promise<boolean> {
+		problem.textContent = '';
+		try {
+			await work();
+			await load();
+			return true;
+		} catch (error) {
+			problem.textContent = explain(error);
+			return false;
+		}
+	}
+
+	async function load(): Promise<void> {
+		const links = await linksOf(session, fid);
+		const revoked = links.filter(({ state }) => state === 'revoked');
+		const others = links.filter(({ state }) => state !== 'revoked');
+		list.replaceChildren(...(others.length > 0 ? others.map(entry) : [h('li', { class: 'empty' }, t('links.none'))]));
+		past.replaceChildren(...revoked.map(entry));
+		pastLinks.hidden = revoked.length === 0;
+	}
+
+	function stateOf({ state, expires }: ShareLink): string {
+		if (state === 'revoked' || state === 'blocked') return t(`links.${state}`);
+		if (expires === null) return t('links.endless');
+		return t(state === 'expired' ? 'links.expired' : 'links.until', { time: timeOf(expires) });
+	}
+
+	function entry(link: ShareLink): HTMLElement {
+		const { label, role, ref, state, uses, lastUsed, password } = link;
+		const what = ref === null ? t(`links.may.${role}`) : ref === '' ? t('links.noCells') : t('links.part', { range: ref });
+		const used =
+			uses === 0 ? t('links.unused') : t(uses === 1 ? 'links.usedOnce' : 'links.used', { count: uses, time: lastUsed === null ? '' : formatTime(lastUsed) });
+		const about = [what, ...(password ? [t('links.withPassword')] : []), used].join(' · ');
+		const buttons = h('span', { class: 'actions' });
+		const named = (key: string) => ({ 'aria-label': `${t(key)}: ${label}` });
+		if (state !== 'revoked')
+			buttons.append(
+				button(t('links.change'), () => change(link, element), named('links.change')),
+				state === 'blocked'
+					? button(t('links.unblock'), () => void set(link, { blocked: false }, 'links.unblocked'), named('links.unblock'))
+					: button(t('links.block'), () => void set(link, { blocked: true }, 'links.isBlocked'), named('links.block')),
+				button(t('links.revoke'), () => void revoke(link), { class: 'danger', ...named('links.revoke') }),
+			);
+		if (role === 'editor') buttons.append(button(t('links.edits'), () => showEdits(guestsOf(link.link), label), named('links.edits')));
+		const element = h(
+			'li',
+			{ 'data-link': link.link, 'data-state': state },
+			h('strong', {}, label),
+			h('span', { class: 'state' }, stateOf(link)),
+			h('span', { class: 'about' }, about),
+			buttons,
+		);
+		return element;
+	}
+
+	/** The list is made anew: the focus stays at the link. */
+	const focus = (link: number) => list.querySelector<HTMLElement>(`[data-link="${link}"] button`)?.focus();
+
+	async function set({ link, label }: ShareLink, values: LinkValues, done: string): Promise<void> {
+		if (await run(() => changeLink(session, fid, link, values))) notify(t(done, { label }));
+		focus(link);
+	}
+
+	async function revoke({ link, label }: ShareLink): Promise<void> {
+		if (!(await confirmDialog(t('links.revoke'), t('links.revokeQuestion', { label }), t('links.revoke'), true))) return;
+		if (await run(() => revokeLink(session, fid, link))) notify(t('links.isRevoked', { label }));
+		(list.querySelector<HTMLElement>('button') ?? submit).focus();
+	}
+
+	/** Shows fields instead of the buttons of the link. */
+	function change(link: ShareLink, element: HTMLElement): void {
+		const buttons = element.querySelector('.actions')!;
+		const label = field(t('links.label'), { value: link.label, required: true, maxlength: 100, autocomplete: 'off' });
+		const end = endChoice(link.expires);
+		const role = link.ref === null ? roleChoice(link.role) : null;
+		const back = () => {
+			form.replaceWith(buttons);
+			buttons.querySelector('button')?.focus();
+		};
+		const send = async (event: Event) => {
+			event.preventDefault();
+			const expires = end.value();
+			const named = label.input.value.trim();
+			await set(
+				link,
+				{
+					...(expires !== undefined && { expires }),
+					...(role && role.select.value !== link.role && { role: role.select.value }),
+					...(named !== link.label && { label: named }),
+				},
+				'links.changed',
+			);
+		};
+		const form = h(
+			'form',
+			{ class: 'stacked', submit: (event) => void send(event) },
+			h('div', { class: 'columns' }, ...end.rows, role?.row, label.row),
+			h('footer', {}, button(t('cancel'), back), h('button', { type: 'submit', class: 'primary' }, t('links.save'))),
+		);
+		form.addEventListener('keydown', (event) => {
+			if (event.key !== 'Escape') return;
+			event.preventDefault();
+			event.stopPropagation();
+			back();
+		});
+		buttons.replaceWith(form);
+		form.querySelector('select')?.focus();
+	}
+
+	const role = roleChoice('viewer');
+	const end = endChoice();
+	const password = field(t('links.password'), {
+		name: 'link-password',
+		type: 'password',
+		maxlength: 1024,
+		autocomplete: 'new-password',
+		placeholder: t('links.optional'),
+	});
+	const label = field(t('links.label'), { name: 'link-label', maxlength: 100, autocomplete: 'off', placeholder: t('links.optional') });
+	const range = rangeName(selection);
+	const part = h('input', { type: 'checkbox', name: 'link-part' });
+	const tooLarge = (selection.toRow - selection.row + 1) * (selection.toCol - selection.col + 1) > mostCells;
+	part.addEventListener('change', () => {
+		role.select.disabled = part.checked;
+		if (part.checked) role.select.value = 'viewer';
+	});
+	const submit = h('button', { type: 'submit', class: 'primary' }, t('links.create'));
+
+	async function create(event: Event): Promise<void> {
+		event.preventDefault();
+		if (part.checked && tooLarge) {
+			problem.textContent = t('links.tooLarge', { range });
+			return;
+		}
+		const expires = end.value();
+		submit.disabled = true;
+		const done = await run(async () => {
+			const address = await createLink(session, fid, {
+				...{ role: role.select.value, ...(expires !== undefined && { expires }) },
+				...(part.checked && { ref: range }),
+				...(password.input.value !== '' && { password: password.input.value }),
+				...(label.input.value.trim() !== '' && { label: label.input.value.trim() }),
+			});
+			made.replaceChildren(newLink(address));
+			password.input.value = label.input.value = '';
+		});
+		submit.disabled = false;
+		if (done) made.querySelector('input')?.select();
+	}
+
+	const section = h(
+		'section',
+		{ class: 'link-section' },
+		h('h3', {}, t('links.title')),
+		h('p', { class: 'hint' }, t('links.help')),
+		h(
+			'form',
+			{ class: 'stacked', submit: (event) => void create(event) },
+			h('div', { class: 'columns' }, role.row, ...end.rows, password.row, label.row),
+			h('label', { class: 'option' }, part, ' ', t('links.onlyPart', { range })),
+			h('footer', {}, submit),
+		),
+		problem,
+		made,
+		list,
+		pastLinks,
+	);
+	load().catch((error: unknown) => (problem.textContent = explain(error)));
+	return section;
+}
