@@ -7,7 +7,7 @@
 #include "fmgr.h"
 #include "utils/builtins.h"
 
-#define CATALOG_MAX_ARGS 8
+#define CATALOG_MAX_ARGS 10
 
 /* A statement. Its plan is kept for the rest of the session. Names are qualified with their schema. */
 typedef struct CatalogQuery

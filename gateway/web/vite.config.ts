@@ -75,7 +75,7 @@ const editorAsScript: Plugin = {
 };
 
 /**
- * Built in two runs, the page of sheets and (mode `pastes`) that of pastes. In one run, what both use would be chunks of
+ * Built in two runs, the page of sheets and (mode `pastes`) that of pastes, with the script of published views. In one run, what both use would be chunks of
  * their own, and the list of sheets would load more of them.
  */
 export default defineConfig(({ mode }) => ({
@@ -89,7 +89,11 @@ export default defineConfig(({ mode }) => ({
 		modulePreload: { polyfill: false },
 		emptyOutDir: mode !== 'pastes',
 		copyPublicDir: mode !== 'pastes',
-		rollupOptions: { input: mode === 'pastes' ? 'paste.html' : 'index.html' },
+		rollupOptions: {
+			input: mode === 'pastes' ? ['paste.html', 'src/published.ts'] : 'index.html',
+			// The gateway writes the page of published views, and names its script.
+			output: { entryFileNames: ({ name }: { name: string }) => (name === 'published' ? '[name].js' : 'assets/[name]-[hash].js') },
+		},
 	},
 	server: { host: '127.0.0.1', strictPort: true },
 	test: { testTimeout: 60000 }, // on a busy machine

@@ -1,5 +1,14 @@
 -- Share links: whoever knows the key of a link opens the sheet as a guest, without an account.
 
+CREATE FUNCTION sheet.embed_is_valid(embed text) RETURNS boolean
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT octet_length(embed) <= 1000 AND (embed = '*' OR
+		embed ~ '^https?://(\*\.)?[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*(:[0-9]{1,5})?( https?://(\*\.)?[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*(:[0-9]{1,5})?)*$')
+$$;
+COMMENT ON FUNCTION sheet.embed_is_valid(text) IS
+	'Internal: * alone, or host sources of the Content Security Policy with a scheme and without a path, with one space '
+	'between them, in at most 1000 bytes.';
+
 -- A guest's uid is -link_id. The bound leaves room for the form that guests' uids have in the log and in messages
 -- (common/edit_codec.h).
 CREATE SEQUENCE sheet.link_id_seq MAXVALUE 4503599627370495;
@@ -18,7 +27,9 @@ CREATE TABLE sheet.link (
 	revoked_at timestamptz,
 	blocked boolean NOT NULL DEFAULT false,
 	uses bigint NOT NULL DEFAULT 0,
-	last_used timestamptz
+	last_used timestamptz,
+	embed text CHECK (sheet.embed_is_valid(embed)),
+	index_ok boolean NOT NULL DEFAULT false
 ) WITH (fillfactor = 70); -- uses are counted: leave room for HOT updates
 CREATE INDEX link_sheet_idx ON sheet.link (sheet_id, link_id);
 CREATE INDEX link_kept_idx ON sheet.link (sheet_id) WHERE revoked_at IS NULL;
@@ -35,6 +46,8 @@ COMMENT ON COLUMN sheet.link.generation IS 'tokens of an older generation are re
 COMMENT ON COLUMN sheet.link.created_by IS 'uid; 0: a superuser without an account';
 COMMENT ON COLUMN sheet.link.blocked IS 'the link opens nothing until this is taken back';
 COMMENT ON COLUMN sheet.link.uses IS 'how often somebody has opened the link';
+COMMENT ON COLUMN sheet.link.embed IS 'pages that may show the published view in a frame; null: none';
+COMMENT ON COLUMN sheet.link.index_ok IS 'search engines may list the published view';
 
 -- The C code addresses columns by position; storage.h lists them in this order.
 CREATE TABLE sheet.link_rect (
@@ -59,28 +72,33 @@ SELECT pg_catalog.pg_extension_config_dump('sheet.link_id_seq', '');
 
 CREATE FUNCTION sheet.create_link(IN sheet_id bigint, IN role text DEFAULT 'viewer',
 	IN expires timestamptz DEFAULT now() + interval '7 days', IN ref text DEFAULT NULL, IN password text DEFAULT NULL,
-	IN label text DEFAULT NULL, IN as_uid bigint DEFAULT NULL, OUT link_id bigint, OUT key text)
+	IN label text DEFAULT NULL, IN embed text DEFAULT NULL, IN index_ok boolean DEFAULT false,
+	IN as_uid bigint DEFAULT NULL, OUT link_id bigint, OUT key text)
 	RETURNS record LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_create_link';
-COMMENT ON FUNCTION sheet.create_link(bigint, text, timestamptz, text, text, text, bigint) IS
+COMMENT ON FUNCTION sheet.create_link(bigint, text, timestamptz, text, text, text, text, boolean, bigint) IS
 	'Creates a link that opens the sheet without an account, and returns its number and its key, '
 	'which cannot be read again. role: viewer, commenter or editor. expires: the end of the link '
 	'(null: none). ref: only this rectangle, wherever its cells move, for viewers. password: asked for when the link is '
-	'opened. label: the name of the link''s guests in the log. Owners.';
+	'opened. label: the name of the link''s guests in the log. embed: the pages that may show the published view of the '
+	'link (/s/KEY) in a frame, such as ''https://example.org https://*.example.com'' (null: none; *: any). index_ok: search engines '
+	'may list that view. Owners.';
 
 CREATE FUNCTION sheet.links(sheet_id bigint, as_uid bigint DEFAULT NULL)
 	RETURNS TABLE (link_id bigint, role text, label text, expires_at timestamptz, ref text, has_password boolean, state text,
-		uses bigint, last_used timestamptz, created_by text, created_at timestamptz, revoked_at timestamptz)
+		uses bigint, last_used timestamptz, created_by text, created_at timestamptz, revoked_at timestamptz, embed text,
+		index_ok boolean)
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_links';
 COMMENT ON FUNCTION sheet.links(bigint, bigint) IS
 	'The links of the sheet, newest first. state: valid, blocked, expired or revoked. Owners.';
 
 CREATE FUNCTION sheet.change_link(link_id bigint, role text DEFAULT NULL, expires timestamptz DEFAULT NULL,
-	password text DEFAULT NULL, label text DEFAULT NULL, blocked boolean DEFAULT NULL, as_uid bigint DEFAULT NULL) RETURNS void
+	password text DEFAULT NULL, label text DEFAULT NULL, blocked boolean DEFAULT NULL, embed text DEFAULT NULL,
+	index_ok boolean DEFAULT NULL, as_uid bigint DEFAULT NULL) RETURNS void
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_change_link';
-COMMENT ON FUNCTION sheet.change_link(bigint, text, timestamptz, text, text, boolean, bigint) IS
+COMMENT ON FUNCTION sheet.change_link(bigint, text, timestamptz, text, text, boolean, text, boolean, bigint) IS
 	'Changes what is not null. expires infinity: no end. password: guests must enter the link '
-	'again; empty: no password. blocked: the link opens nothing until it is false again. The key '
-	'stays. Owners of the sheet.';
+	'again; empty: no password. blocked: the link opens nothing until it is false again. embed: '
+	'empty: no frame shows the published view. The key stays. Owners of the sheet.';
 
 CREATE FUNCTION sheet.revoke_link(link_id bigint, as_uid bigint DEFAULT NULL) RETURNS void
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_revoke_link';

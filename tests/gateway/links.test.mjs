@@ -175,7 +175,7 @@ async function openRoutes(zoe, fid) {
 	const source = fs.readFileSync(path.join(repository, 'gateway/http/routes/router.c'), 'utf8');
 	const routes = [...source.matchAll(/^\t\{"(\/[^"]*)", METHOD_(\w+), (\w+), ([^,]*),/gm)].map(([, address, method, caller, flags]) => ({ address, method, caller, flags }));
 	assert.ok(routes.length > 40, `${routes.length} routes`);
-	const free = ['/livez', '/readyz', '/healthz', '/*', '/login', '/register', '/v2/link', '/getchunk', '/i/*', '/paste', '/record', '/record/*', '/p/*'];
+	const free = ['/livez', '/readyz', '/healthz', '/*', '/login', '/register', '/v2/link', '/getchunk', '/i/*', '/paste', '/record', '/record/*', '/p/*', '/s/*'];
 	const open = [];
 	for (const { address, method, caller, flags } of routes) {
 		if (caller === 'OPERATOR' || free.includes(address)) continue;
@@ -393,7 +393,7 @@ describe('the owner', () => {
 		assert.doesNotMatch(JSON.stringify(shown), new RegExp(`${key}|${open.key}|SCRAM`));
 		const { createdAt, ...board } = shown[2];
 		assert.ok(Date.parse(createdAt) > 0);
-		assert.deepEqual(board, { link, role: 'commenter', label: 'Board', expires, ref: null, password: true, state: 'valid', uses: 0, lastUsed: null, createdBy: anna.username });
+		assert.deepEqual(board, { link, role: 'commenter', label: 'Board', expires, ref: null, password: true, state: 'valid', uses: 0, lastUsed: null, createdBy: anna.username, embed: null, index: false });
 		assert.equal(shown[1].expires, null);
 		assert.ok(Math.abs(shown[0].expires - Date.now() / 1000 - 7 * 86400) < 600);
 		assert.deepEqual([shown[0].link, shown[0].label], [week.link, `Link ${week.link}`]);

@@ -177,6 +177,8 @@ describe('answers have the form that the document gives', () => {
 		const guest = await send(200, 'POST', '/v2/link', { link: shared.key, name: 'Zoe' }, { token: null });
 		await send(200, 'GET', '/v2/link/cells', undefined, { token: guest.token });
 		await send(403, 'GET', at, undefined, { token: guest.token });
+		const view = await send(200, 'POST', `${at}/links`, { embed: 'https://example.org', index: true });
+		await send(200, 'GET', `${view.published}.json`, undefined, { token: null });
 		await send(200, 'GET', `${at}/links`);
 		await send(200, 'DELETE', `${at}/links/${shared.link}`);
 		await send(404, 'DELETE', `${at}/links/999999`);

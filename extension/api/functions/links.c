@@ -53,10 +53,10 @@ PG_FUNCTION_INFO_V1(sheet_count_link_uses);
 
 /* Purging deletes the sheet's row first, so no link is inserted after that. */
 static CatalogQuery links_insert = {
-	"INSERT INTO sheet.link (sheet_id, digest, role, expires_at, rectangle, password, label, created_by) "
-	"SELECT s.sheet_id, sha256(convert_to($2, 'UTF8')), $3, $4, $5, $6, coalesce($7, ''), $8 "
+	"INSERT INTO sheet.link (sheet_id, digest, role, expires_at, rectangle, password, label, created_by, "
+	"embed, index_ok) SELECT s.sheet_id, sha256(convert_to($2, 'UTF8')), $3, $4, $5, $6, coalesce($7, ''), $8, $9, $10 "
 	"FROM sheet.sheet s WHERE s.sheet_id = $1 FOR KEY SHARE RETURNING link_id",
-	{INT8OID, TEXTOID, TEXTOID, TIMESTAMPTZOID, BOOLOID, TEXTOID, TEXTOID, INT8OID}};
+	{INT8OID, TEXTOID, TEXTOID, TIMESTAMPTZOID, BOOLOID, TEXTOID, TEXTOID, INT8OID, TEXTOID, BOOLOID}};
 static CatalogQuery links_label = {"UPDATE sheet.link SET label = 'Link ' || link_id WHERE link_id = $1", {INT8OID}};
 static CatalogQuery links_list = {
 	"SELECT l.link_id, l.role, l.label, l.expires_at, (sheet.link_place(l.sheet_id, l.link_id)).ref, l.password IS NOT "
@@ -64,7 +64,7 @@ static CatalogQuery links_list = {
 	"CASE WHEN l.revoked_at IS NOT NULL THEN 'revoked' WHEN l.expires_at <= pg_catalog.clock_timestamp() THEN "
 	"'expired' "
 	"WHEN l.blocked THEN 'blocked' ELSE 'valid' END, l.uses, l.last_used, "
-	"(SELECT a.name FROM sheet.account a WHERE a.uid = l.created_by), l.created_at, l.revoked_at "
+	"(SELECT a.name FROM sheet.account a WHERE a.uid = l.created_by), l.created_at, l.revoked_at, l.embed, l.index_ok "
 	"FROM sheet.link l WHERE l.sheet_id = $1 ORDER BY l.link_id DESC",
 	{INT8OID}};
 static CatalogQuery links_find = {"SELECT sheet_id, (revoked_at IS NOT NULL)::int::int8, rectangle::int::int8 "
@@ -73,9 +73,11 @@ static CatalogQuery links_find = {"SELECT sheet_id, (revoked_at IS NOT NULL)::in
 static CatalogQuery links_change = {
 	"UPDATE sheet.link SET role = coalesce($2, role), expires_at = nullif(coalesce($3, expires_at), 'infinity'), "
 	"password = CASE WHEN $4 IS NULL THEN password ELSE nullif($4, '') END, "
-	"generation = generation + ($4 IS NOT NULL)::int, label = coalesce($5, label), blocked = coalesce($6, blocked) "
+	"generation = generation + ($4 IS NOT NULL)::int, label = coalesce($5, label), blocked = coalesce($6, blocked), "
+	"embed = CASE WHEN $7 IS NULL THEN embed ELSE nullif($7, '') END, index_ok = coalesce($8, index_ok) "
 	"WHERE link_id = $1 AND revoked_at IS NULL",
-	{INT8OID, TEXTOID, TIMESTAMPTZOID, TEXTOID, TEXTOID, BOOLOID}};
+	{INT8OID, TEXTOID, TIMESTAMPTZOID, TEXTOID, TEXTOID, BOOLOID, TEXTOID, BOOLOID}};
+static CatalogQuery links_check_embed = {"SELECT sheet.embed_is_valid($1)::int::int8", {TEXTOID}};
 static CatalogQuery links_revoke = {
 	"UPDATE sheet.link SET revoked_at = clock_timestamp() WHERE link_id = $1 AND revoked_at IS NULL", {INT8OID}};
 /* The sheet is looked up in any case, so that a link that is not valid is not answered sooner. */
@@ -188,6 +190,21 @@ links_arg_password(FunctionCallInfo fcinfo, int arg)
 	return CATALOG_TEXT(password[0] != '\0' ? pg_be_scram_build_secret(password) : "");
 }
 
+/* Pages that may show the published view in a frame; "": none. */
+static NullableDatum
+links_arg_embed(FunctionCallInfo fcinfo, int arg)
+{
+	int64 valid = 0;
+
+	if (PG_ARGISNULL(arg) || VARSIZE_ANY_EXHDR(PG_GETARG_TEXT_PP(arg)) == 0)
+		return fcinfo->args[arg];
+	if (!catalog_find_int64(&links_check_embed, &fcinfo->args[arg], true, &valid) || valid == 0)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("embed is not a list of pages"),
+						errdetail("It is a list of at most 1000 bytes, with one space between its sources, or *."),
+						errhint("A source is a scheme and a host: https://example.org, https://*.example.org:8443.")));
+	return fcinfo->args[arg];
+}
+
 /* False: the link opens the sheet. */
 static bool
 links_arg_rect(FunctionCallInfo fcinfo, int arg, const char *role, LinkRect *rect)
@@ -236,13 +253,13 @@ links_require_room(int64 sheet_id)
 						errhint("Revoke those that are not needed with sheet.revoke_link().")));
 }
 
-/* create_link(sheet_id, role, expires, ref, password, label, as_uid) */
+/* create_link(sheet_id, role, expires, ref, password, label, embed, index_ok, as_uid) */
 Datum
 sheet_create_link(PG_FUNCTION_ARGS)
 {
 	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
 	char *role = catalog_arg_string(fcinfo, 1, "role"), *key = links_random_key();
-	NullableDatum args[8] = {CATALOG_INT64(sheet_id), CATALOG_TEXT(key), fcinfo->args[1]};
+	NullableDatum args[10] = {CATALOG_INT64(sheet_id), CATALOG_TEXT(key), fcinfo->args[1]};
 	Datum values[2];
 	bool nulls[2] = {false, false};
 	LinkRect rect = {0};
@@ -254,10 +271,14 @@ sheet_create_link(PG_FUNCTION_ARGS)
 		args[3] = CATALOG_NULL;
 	args[4] = CATALOG_DATUM(BoolGetDatum(links_arg_rect(fcinfo, 3, role, &rect)));
 	args[6] = links_arg_label(fcinfo, 5);
-	args[7] = CATALOG_INT64(permission_require(sheet_id, catalog_arg_int64(fcinfo, 6, 0), ROLE_OWNER, false));
+	args[7] = CATALOG_INT64(permission_require(sheet_id, catalog_arg_int64(fcinfo, 8, 0), ROLE_OWNER, false));
 	args[5] = links_arg_password(fcinfo, 4);
 	if (!args[5].isnull && VARSIZE_ANY_EXHDR(DatumGetPointer(args[5].value)) == 0)
 		args[5] = CATALOG_NULL;
+	args[8] = links_arg_embed(fcinfo, 6);
+	if (!args[8].isnull && VARSIZE_ANY_EXHDR(DatumGetPointer(args[8].value)) == 0)
+		args[8] = CATALOG_NULL;
+	args[9] = CATALOG_DATUM(BoolGetDatum(!PG_ARGISNULL(7) && PG_GETARG_BOOL(7)));
 	links_require_room(sheet_id);
 	if (DatumGetBool(args[4].value))
 		journal_lock_sheet(sheet_id); /* before the sheet's row, as sheet.purge() does */
@@ -313,11 +334,11 @@ links_require_owner(int64 link_id, int64 as_uid, bool *revoked, bool *rectangle)
 	return sheet_id;
 }
 
-/* change_link(link_id, role, expires, password, label, blocked, as_uid) */
+/* change_link(link_id, role, expires, password, label, blocked, embed, index_ok, as_uid) */
 Datum
 sheet_change_link(PG_FUNCTION_ARGS)
 {
-	NullableDatum args[6] = {fcinfo->args[0], fcinfo->args[1]};
+	NullableDatum args[8] = {fcinfo->args[0], fcinfo->args[1]};
 	int64 sheet_id;
 	bool rectangle;
 
@@ -327,7 +348,9 @@ sheet_change_link(PG_FUNCTION_ARGS)
 	args[2] = links_arg_end(fcinfo, 2);
 	args[4] = links_arg_label(fcinfo, 4);
 	args[5] = fcinfo->args[5];
-	sheet_id = links_require_owner(PG_GETARG_INT64(0), catalog_arg_int64(fcinfo, 6, 0), NULL, &rectangle);
+	args[6] = links_arg_embed(fcinfo, 6);
+	args[7] = fcinfo->args[7];
+	sheet_id = links_require_owner(PG_GETARG_INT64(0), catalog_arg_int64(fcinfo, 8, 0), NULL, &rectangle);
 	if (rectangle && !PG_ARGISNULL(1) && strcmp(text_to_cstring(PG_GETARG_TEXT_PP(1)), "viewer") != 0)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a link to a rectangle is for viewers")));
 	args[3] = links_arg_password(fcinfo, 3);

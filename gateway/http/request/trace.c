@@ -96,7 +96,7 @@ trace_method_name(int method)
 const char *
 trace_path(const Request *request)
 {
-	static const char *const open[] = {"/i/", "/p/", "/record/"};
+	static const char *const open[] = {"/i/", "/p/", "/record/", "/s/"};
 
 	for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++)
 	{

@@ -41,7 +41,8 @@ enum RouteFlags
 	FORM = 64,		  /* the body may be a form, which the route reads */
 	NO_BODY = 128,	  /* a request without a body has no members */
 	LARGE_BODY = 256, /* of many values: read only if the token, which it has not, is valid */
-	GUESTS = 512	  /* also for guests of a link, whom others refuse */
+	GUESTS = 512,	  /* also for guests of a link, whom others refuse */
+	PUBLISHED = 1024  /* the answer depends on nobody's token: pages of any site may read the forms for programs */
 };
 
 typedef struct Route
@@ -136,6 +137,7 @@ static const Route routes[] = {
 	{"/record", METHOD_POST, ANYBODY, BY_STATUS | PASTE, NULL, route_new_record, SCOPE_UPLOAD},
 	{"/record/*", METHOD_GET, ANYBODY, BY_STATUS, NULL, route_record, SCOPE_NONE},
 	{"/p/*", METHOD_GET, ANYBODY, BY_STATUS, NULL, route_paste_text, SCOPE_NONE},
+	{"/s/*", METHOD_GET, ANYBODY, BY_STATUS | PUBLISHED, NULL, route_published, SCOPE_NONE},
 	{"/livez", METHOD_GET, ANYBODY, EVERYWHERE, NULL, route_live, SCOPE_NONE},
 	{"/readyz", METHOD_GET, ANYBODY, EVERYWHERE, NULL, route_ready, SCOPE_NONE},
 	{"/healthz", METHOD_GET, ANYBODY, EVERYWHERE, NULL, route_health, SCOPE_NONE},
@@ -228,6 +230,15 @@ router_allow_origin(Request *request)
 	const char *origin = head_field(&request->head, "origin");
 
 	request->origin = origin_of(&request->head);
+	if (request->route != NULL && request->route->flags & PUBLISHED)
+	{
+		if (published_is_for_programs(request->head.path))
+		{
+			request_add_header(request, "Access-Control-Allow-Origin", "*");
+			request_add_header(request, "Access-Control-Expose-Headers", "etag, retry-after");
+		}
+		return;
+	}
 	if (origin == NULL || request->admin)
 		return;
 	request_add_header(request, "Vary", "Origin");

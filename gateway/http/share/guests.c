@@ -80,8 +80,8 @@ uses_on_timer(uv_timer_t *timer)
 		uses_store(&link_uses[i]);
 }
 
-static void
-uses_add(int64_t link_id)
+void
+link_uses_add(int64_t link_id)
 {
 	LinkUses *uses = &link_uses[link_id & (USES_LINKS - 1)];
 
@@ -210,7 +210,7 @@ enter_admit(Request *request, const PGresult *res)
 		request_out_of_memory(request); /* a token needs nothing else */
 		return;
 	}
-	uses_add(-claims.uid);
+	link_uses_add(-claims.uid);
 	log_event(LOG_INFO, "guest entered", LOG_STR("request", request->trace.id), LOG_STR("peer", request->peer),
 			  LOG_INT("uid", claims.uid), LOG_INT("sheet", atoll(PQgetvalue(res, 0, ENTER_SHEET))));
 	buf_puts(&body, "{\"token\":");

@@ -17,13 +17,13 @@
 
 static const char links_list_sql[] = "SELECT link_id, role, label, ceil(extract(epoch FROM expires_at))::int8, ref, "
 									 "has_password, state, uses, last_used, "
-									 "created_by, created_at FROM sheet.links($1, $2)";
+									 "created_by, created_at, embed, index_ok FROM sheet.links($1, $2)";
 static const char link_create_sql[] =
-	"SELECT link_id, key FROM sheet.create_link($1, $2, to_timestamp($3::float8), $4, $5, $6, $7)";
+	"SELECT link_id, key FROM sheet.create_link($1, $2, to_timestamp($3::float8), $4, $5, $6, $8, $9, as_uid => $7)";
 /* Only a link of the sheet of the path. */
 static const char link_change_sql[] = "SELECT sheet.change_link(l.link_id, $4, CASE $5::int8 WHEN 0 THEN 'infinity' "
 									  "ELSE to_timestamp($5::float8) END, $6, $7, "
-									  "$8, $2) FROM sheet.links($1, $2) l WHERE l.link_id = $3";
+									  "$8, $9, $10, as_uid => $2) FROM sheet.links($1, $2) l WHERE l.link_id = $3";
 static const char link_revoke_sql[] =
 	"SELECT sheet.revoke_link(l.link_id, $2) FROM sheet.links($1, $2) l WHERE l.link_id = $3";
 
@@ -36,6 +36,15 @@ link_is_text(const Request *request, const char *name)
 	const cJSON *item = request_member(request, name);
 
 	return item == NULL || cJSON_IsNull(item) || cJSON_IsString(item);
+}
+
+/* The member is absent, true or false. */
+static bool
+link_is_choice(const Request *request, const char *name)
+{
+	const cJSON *item = request_member(request, name);
+
+	return item == NULL || cJSON_IsBool(item);
 }
 
 /* The end: absent, null (none), or seconds since 1970. */
@@ -54,8 +63,10 @@ check_link_values(Request *request)
 	const char *password;
 
 	if (!link_is_text(request, "role") || !link_is_text(request, "label") || !link_is_text(request, "ref") ||
-		!link_is_text(request, "password"))
-		request_error(request, 400, "role, label, ref and password are strings");
+		!link_is_text(request, "password") || !link_is_text(request, "embed"))
+		request_error(request, 400, "role, label, ref, password and embed are strings");
+	else if (!link_is_choice(request, "index"))
+		request_error(request, 400, "index is true or false");
 	else if (!link_is_time(request))
 		request_error(request, 400, "expires is the end in seconds since 1970, or null for none");
 	else if (request_string(request, "password", &password) && strlen(password) > PASSWORD_MAX)
@@ -77,11 +88,9 @@ check_link_number(Request *request)
 bool
 check_link_change(Request *request)
 {
-	const cJSON *blocked = request_member(request, "blocked");
-
 	if (!check_link_number(request) || !check_link_values(request))
 		return false;
-	if (blocked == NULL || cJSON_IsBool(blocked))
+	if (link_is_choice(request, "blocked"))
 		return true;
 	request_error(request, 400, "blocked is true or false");
 	return false;
@@ -101,6 +110,14 @@ link_text(const Request *request, const char *name)
 
 	(void) request_string(request, name, &text);
 	return pgparam_text(text);
+}
+
+static PgParam
+link_choice(const Request *request, const char *name)
+{
+	const cJSON *item = request_member(request, name);
+
+	return item == NULL ? pgparam_null() : pgparam_text(cJSON_IsTrue(item) ? "true" : "false");
 }
 
 /* otherwise: if the member is absent. Null: none. */
@@ -134,6 +151,17 @@ link_succeeded(Request *request, const PGresult *res)
 	return false;
 }
 
+/* A link for viewers without a password is a published view. */
+static bool
+link_is_published(const Request *request)
+{
+	const char *role = "viewer", *password = "";
+
+	(void) request_string(request, "role", &role);
+	(void) request_string(request, "password", &password);
+	return strcmp(role, "viewer") == 0 && password[0] == '\0';
+}
+
 static void
 link_created(Request *request, PGresult *res)
 {
@@ -148,7 +176,10 @@ link_created(Request *request, PGresult *res)
 		buf_puts(&body, ",\"url\":\"/");
 	else
 		buf_printf(&body, ",\"url\":\"/?id=%lld", (long long) request->sheet_id);
-	buf_printf(&body, "#link=%s\"}", PQgetvalue(res, 0, 1));
+	buf_printf(&body, "#link=%s\"", PQgetvalue(res, 0, 1));
+	if (link_is_published(request))
+		buf_printf(&body, ",\"published\":\"/s/%s\"", PQgetvalue(res, 0, 1));
+	buf_puts(&body, "}");
 	request->no_store = true;
 	request_json(request, 200, &body);
 }
@@ -163,7 +194,7 @@ route_create_link(Request *request)
 				  PARAMS(request_sheet(request), pgparam_text(role),
 						 link_time(request, pgparam_null(), request_int64(request, gateway_now() + LINK_DAYS * 86400)),
 						 link_text(request, "ref"), link_text(request, "password"), link_text(request, "label"),
-						 request_uid(request)),
+						 request_uid(request), link_text(request, "embed"), link_choice(request, "index")),
 				  REQUEST_TEXT_RAW, link_created);
 }
 
@@ -174,25 +205,22 @@ link_changed(Request *request, PGresult *res)
 		request_nothing(request);
 }
 
-/* A password that is null is removed. */
+/* A member that is null is removed. */
 static PgParam
-link_password(const Request *request)
+link_removable(const Request *request, const char *name)
 {
-	const cJSON *item = request_member(request, "password");
-
-	return cJSON_IsNull(item) ? pgparam_text("") : link_text(request, "password");
+	return cJSON_IsNull(request_member(request, name)) ? pgparam_text("") : link_text(request, name);
 }
 
 void
 route_change_link(Request *request)
 {
-	const cJSON *blocked = request_member(request, "blocked");
-
 	request_query(request, DATABASE_LONG, link_change_sql,
 				  PARAMS(request_sheet(request), request_uid(request), request_int64(request, request->number),
 						 link_text(request, "role"), link_time(request, pgparam_text("0"), pgparam_null()),
-						 link_password(request), link_text(request, "label"),
-						 blocked == NULL ? pgparam_null() : pgparam_text(cJSON_IsTrue(blocked) ? "true" : "false")),
+						 link_removable(request, "password"), link_text(request, "label"),
+						 link_choice(request, "blocked"), link_removable(request, "embed"),
+						 link_choice(request, "index")),
 				  REQUEST_TEXT_RAW, link_changed);
 }
 
@@ -241,6 +269,8 @@ links_listed(Request *request, PGresult *res)
 		links_put_optional(&body, res, i, 8, "lastUsed", routes_put_time_member);
 		links_put_optional(&body, res, i, 9, "createdBy", routes_put_member);
 		routes_put_time_member(&body, "createdAt", PQgetvalue(res, i, 10));
+		links_put_optional(&body, res, i, 11, "embed", routes_put_member);
+		buf_printf(&body, ",\"index\":%s", PQgetvalue(res, i, 12)[0] == 't' ? "true" : "false");
 		buf_puts(&body, "}");
 	}
 	buf_puts(&body, "]}");

@@ -18,5 +18,12 @@ extern void route_revoke_link(Request *request);
 extern bool check_enter_link(Request *request); /* {link, name, password}; password is optional */
 extern void route_enter_link(Request *request);
 extern void route_link_cells(Request *request);
+/* Counts a use of the link. The database hears of it within some seconds. */
+extern void link_uses_add(int64_t link_id);
+
+/* published.c: GET /s/KEY, /s/KEY.csv, .tsv and .json */
+extern void route_published(Request *request);
+/* The path is of one of the forms for programs, which pages of any site may read. */
+extern bool published_is_for_programs(const char *path);
 
 #endif

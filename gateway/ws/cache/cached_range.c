@@ -37,6 +37,7 @@
 #include "ws/cache/changes.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define RANGE_BUCKETS	   16384 /* a power of two */
 #define RANGE_MAX_AGE_S	   10
@@ -171,14 +172,16 @@ range_bucket(const RangeKey *key)
 
 	hash = (hash ^ ((uint64_t) key->row << 32 | key->col)) * UINT64_C(0x9E3779B97F4A7C15);
 	hash = (hash ^ ((uint64_t) key->to_row << 32 | key->to_col)) * UINT64_C(0x9E3779B97F4A7C15);
-	return &buckets[(hash >> 40 ^ key->styles) & (RANGE_BUCKETS - 1)];
+	hash = (hash ^ (uint64_t) key->link_id) * UINT64_C(0x9E3779B97F4A7C15);
+	return &buckets[(hash >> 40 ^ (uint64_t) key->form << 1 ^ key->styles) & (RANGE_BUCKETS - 1)];
 }
 
 static bool
 range_has_key(const CachedRange *range, const RangeKey *key)
 {
 	return range->key.sheet_id == key->sheet_id && range->key.row == key->row && range->key.col == key->col &&
-		   range->key.to_row == key->to_row && range->key.to_col == key->to_col && range->key.styles == key->styles;
+		   range->key.to_row == key->to_row && range->key.to_col == key->to_col && range->key.styles == key->styles &&
+		   range->key.form == key->form && range->key.link_id == key->link_id;
 }
 
 static CachedRange *
@@ -351,6 +354,9 @@ cached_range_find(const RangeKey *key)
 /* A second row means that the cells are more than RANGE_BYTES_MAX. */
 static const char range_sql[] = "SELECT seq, rows, cols, cells FROM sheet.read_cells($1, $2, $3, $4, $5, $6) LIMIT 2";
 
+/* The rectangle of a link: it and its cells are of one seq. No row: no cell of it is left. */
+static const char link_sql[] = "SELECT seq, rows, cols, cells, \"row\", col FROM sheet.published_cells($1, $2, $3)";
+
 static void range_read(CachedRange *range);
 
 static bool
@@ -431,7 +437,9 @@ range_answered(void *arg, PGresult *res)
 	CachedRange *range = arg;
 	RangeStatus status = RANGE_FAILED;
 
-	if (!pgresult_succeeded(res) || PQntuples(res) == 0)
+	if (strcmp(pgresult_sqlstate(res), "54000") == 0)
+		status = RANGE_TOO_LARGE;
+	else if (!pgresult_succeeded(res) || PQntuples(res) == 0)
 		;
 	else if (PQntuples(res) > 1)
 		status = RANGE_TOO_LARGE;
@@ -442,7 +450,9 @@ range_answered(void *arg, PGresult *res)
 		size_t bytes = (size_t) PQgetlength(res, 0, 3);
 
 		stats.unlisted += bytes;
-		if (cached_range_encode(&range->key, res, bytes > RANGE_SMALL, range_encoded, range))
+		/* A few cells that are far from each other are a large table. */
+		if (cached_range_encode(&range->key, res, bytes > RANGE_SMALL || range->key.form != RANGE_CELLS, range_encoded,
+								range))
 			return;
 		stats.unlisted -= bytes;
 		status = RANGE_BUSY;
@@ -456,22 +466,32 @@ range_class(const RangeKey *key)
 {
 	uint64_t cells = (uint64_t) (key->to_row - key->row + 1) * (key->to_col - key->col + 1);
 
-	return cells > RANGE_SHORT_CELLS ? DATABASE_LONG : DATABASE_READS;
+	return cells > RANGE_SHORT_CELLS || key->link_id != 0 ? DATABASE_LONG : DATABASE_READS;
 }
 
-static void
-range_read(CachedRange *range)
+static bool
+range_send(CachedRange *range)
 {
 	const RangeKey *key = &range->key;
 	char texts[6][24];
 	PgParam params[] = {pgparam_int64(texts[0], key->sheet_id), pgparam_int64(texts[1], key->row),
 						pgparam_int64(texts[2], key->col),		pgparam_int64(texts[3], key->to_row),
 						pgparam_int64(texts[4], key->to_col),	pgparam_int64(texts[5], RANGE_BYTES_MAX)};
+	PgParam link_params[] = {params[0], pgparam_int64(texts[1], key->link_id), params[5]};
 
+	if (key->link_id != 0)
+		return database_query(range_class(key), range->waiters->account, link_sql, 3, link_params, 1, range_answered,
+							  range);
+	return database_query(range_class(key), range->waiters->account, range_sql, 6, params, 1, range_answered, range);
+}
+
+static void
+range_read(CachedRange *range)
+{
 	range->reading = true;
 	range->asked = ++clock_now;
 	range->began = uv_hrtime();
-	if (database_query(range_class(key), range->waiters->account, range_sql, 6, params, 1, range_answered, range))
+	if (range_send(range))
 		return;
 	range_answer(range, RANGE_BUSY, NULL, NULL);
 	range->reading = false;

@@ -1,6 +1,6 @@
 /*
- * cached_range.h - the cells of a range as one JSON text (GET /v2/sheets/ID/cells), cached while they are current; see
- * cached_range.c.
+ * cached_range.h - the cells of a range as one text (GET /v2/sheets/ID/cells, GET /s/KEY), cached while they are
+ * current; see cached_range.c.
  */
 #ifndef CACHED_RANGE_H
 #define CACHED_RANGE_H
@@ -12,11 +12,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What the text is: the answer of GET /v2/sheets/ID/cells, or the part of a published view that has the cells. */
+typedef enum RangeForm
+{
+	RANGE_CELLS,
+	RANGE_CSV,
+	RANGE_TSV,
+	RANGE_JSON,
+	RANGE_HTML
+} RangeForm;
+
 typedef struct RangeKey
 {
 	int64_t sheet_id;
 	uint32_t row, col, to_row, to_col; /* inclusive */
 	bool styles;
+	RangeForm form;
+	int64_t link_id; /* not 0: the rectangle of this link, wherever it is */
 } RangeKey;
 
 /* A range at a seq. Constant while pinned. */
@@ -35,7 +47,7 @@ typedef enum RangeStatus
 {
 	RANGE_READY,
 	RANGE_FAILED,	 /* the database has refused, or does not answer: see res, which may be NULL */
-	RANGE_TOO_LARGE, /* more than RANGE_BYTES_MAX */
+	RANGE_TOO_LARGE, /* more than RANGE_BYTES_MAX, or than cached_table.h permits */
 	RANGE_BUSY		 /* too many questions under way, too many large answers pinned, or no memory */
 } RangeStatus;
 

@@ -1,5 +1,5 @@
 /*
- * cached_range_encode.c - a row of sheet.read_cells() as the JSON text of a range.
+ * cached_range_encode.c - a row of sheet.read_cells() or sheet.published_cells() as the text of a range.
  *
  * A thread of libuv's pool encodes large answers, since one takes the loop several milliseconds. The thread uses only
  * the RangeWork, which has a copy of the row. One is encoded at a time, and a pause as long as that took follows, so
@@ -10,6 +10,7 @@
 #include "common/edit_codec.h"
 #include "core/gateway.h"
 #include "db/pgresult.h"
+#include "ws/cache/cached_table.h"
 #include "ws/wire/v2.h"
 
 #include <stdio.h>
@@ -24,6 +25,7 @@ typedef struct RangeWork
 	RangeKey key;
 	int64_t seq;
 	uint32_t rows, cols;
+	uint32_t row, col; /* where the rectangle of a link is */
 	RangeStatus status;
 	RangeAnswer *answer; /* with RANGE_READY */
 	RangeEncodedFn fn;
@@ -75,30 +77,56 @@ work_digest(const Buf *body)
 	return digest;
 }
 
+static RangeStatus
+work_put_json(Buf *body, const RangeWork *work)
+{
+	const RangeKey *key = &work->key;
+
+	buf_printf(body,
+			   "{\"seq\":%lld,\"rows\":%u,\"cols\":%u,\"row\":%u,\"col\":%u,\"toRow\":%u,\"toCol\":%u,\"cells\":[",
+			   (long long) work->seq, work->rows, work->cols, key->row, key->col, key->to_row, key->to_col);
+	if (!work_put_cells(body, work))
+		return RANGE_FAILED;
+	buf_puts(body, "]}");
+	return buf_failed(body) ? RANGE_BUSY : RANGE_READY;
+}
+
+static RangeStatus
+work_put_table(Buf *body, const RangeWork *work)
+{
+	TableSource source = {.cells = work->cells, .len = work->len, .seq = work->seq};
+
+	if (work->key.link_id != 0)
+	{
+		source.row = work->row;
+		source.col = work->col;
+		source.rows = work->rows;
+		source.cols = work->cols;
+		source.hide_formulas = true;
+	}
+	return cached_table_put(body, work->key.form, &source);
+}
+
 /* On any thread. */
 static void
 work_encode(uv_work_t *handle)
 {
 	RangeWork *work = (RangeWork *) handle;
-	const RangeKey *key = &work->key;
 	Buf body = {NULL, 0, 0};
 
-	buf_printf(&body,
-			   "{\"seq\":%lld,\"rows\":%u,\"cols\":%u,\"row\":%u,\"col\":%u,\"toRow\":%u,\"toCol\":%u,\"cells\":[",
-			   (long long) work->seq, work->rows, work->cols, key->row, key->col, key->to_row, key->to_col);
-	if (!work_put_cells(&body, work))
-		work->status = RANGE_FAILED;
-	buf_puts(&body, "]}");
-	if (work->status == RANGE_BUSY && !buf_failed(&body))
+	work->status = work->key.form == RANGE_CELLS ? work_put_json(&body, work) : work_put_table(&body, work);
+	if (work->status == RANGE_READY)
 		work->answer = malloc(sizeof(RangeAnswer) + body.len);
 	if (work->answer != NULL)
 	{
 		*work->answer = (RangeAnswer){.pins = 1, .seq = work->seq, .len = body.len};
 		snprintf(work->answer->etag, sizeof(work->answer->etag), "\"%lld-%016llx\"", (long long) work->seq,
 				 (unsigned long long) work_digest(&body));
-		memcpy(work->answer->body, body.data, body.len);
-		work->status = RANGE_READY;
+		if (body.len > 0) /* the CSV of an empty sheet has nothing */
+			memcpy(work->answer->body, body.data, body.len);
 	}
+	else if (work->status == RANGE_READY)
+		work->status = RANGE_BUSY;
 	buf_free(&body);
 }
 
@@ -166,6 +194,11 @@ cached_range_encode(const RangeKey *key, const PGresult *res, bool large, RangeE
 						.fn = fn,
 						.arg = arg,
 						.len = len};
+	if (key->link_id != 0)
+	{
+		work->row = pgresult_uint32(res, 0, 4);
+		work->col = pgresult_uint32(res, 0, 5);
+	}
 	memcpy(work->cells, PQgetvalue(res, 0, 3), len);
 	if (large)
 		works_add(work);

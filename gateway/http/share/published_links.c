@@ -1,0 +1,95 @@
+/*
+ * published_links.c - what keys of published views open, kept for a moment.
+ *
+ * The database publishes changes of a link, and of the sheet's name, as changes of its sheet. So a row is used while
+ * its sheet has not changed, while all changes up to two seconds ago have been heard of, and for PUBLISHED_LIFE_NS at
+ * most. The end of a link is kept as a time of the gateway's own clock, counted from before the question. Keys that
+ * open nothing are not kept: each is a question.
+ *
+ * The table has a fixed size; a new row replaces the one in its place. A row has at most 3 kB, which is 12 MB for all.
+ */
+#include "http/share/published_links.h"
+
+#include "auth/attempts.h"
+#include "ws/cache/changes.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+#define PUBLISHED_SLOTS	  4096 /* a power of two */
+#define PUBLISHED_LIFE_NS UINT64_C(5000000000)
+
+const char published_sql[] =
+	"SELECT link_id, sheet_id, title, rectangle, embed, index_ok, left_ms FROM sheet.published($1)";
+
+static PublishedLink *slots[PUBLISHED_SLOTS];
+
+static PublishedLink **
+published_slot(const char *key)
+{
+	return &slots[attempts_key(key) & (PUBLISHED_SLOTS - 1)];
+}
+
+void
+published_link_unpin(PublishedLink *link)
+{
+	if (--link->pins == 0)
+		free(link);
+}
+
+bool
+published_link_lasts(const PublishedLink *link)
+{
+	return uv_hrtime() < link->ends_at;
+}
+
+PublishedLink *
+published_link_find(const char *key)
+{
+	PublishedLink *link = *published_slot(key);
+
+	if (link == NULL || strcmp(link->key, key) != 0 || !published_link_lasts(link) ||
+		uv_hrtime() - link->began >= PUBLISHED_LIFE_NS || changes_since(link->sheet_id, link->asked) ||
+		!changes_are_current())
+		return NULL;
+	link->pins++;
+	return link;
+}
+
+PublishedLink *
+published_link_put(const char *key, const PGresult *res, uint64_t asked, uint64_t began)
+{
+	const char *title = PQgetvalue(res, 0, 2), *embed = PQgetvalue(res, 0, 4);
+	size_t title_size = strlen(title) + 1, embed_size = strlen(embed) + 1;
+	PublishedLink *link = malloc(sizeof(PublishedLink) + title_size + embed_size), **slot = published_slot(key);
+	char *texts;
+
+	if (link == NULL)
+		return NULL;
+	texts = (char *) (link + 1);
+	memcpy(texts, title, title_size);
+	memcpy(texts + title_size, embed, embed_size);
+	*link = (PublishedLink){.pins = 2,
+							.link_id = atoll(PQgetvalue(res, 0, 0)),
+							.sheet_id = atoll(PQgetvalue(res, 0, 1)),
+							.rectangle = PQgetvalue(res, 0, 3)[0] == 't',
+							.index_ok = PQgetvalue(res, 0, 5)[0] == 't',
+							.title = texts,
+							.embed = texts + title_size,
+							.asked = asked,
+							.began = began,
+							.ends_at = UINT64_MAX};
+	strcpy(link->key, key);
+	if (!PQgetisnull(res, 0, 6))
+	{
+		uint64_t left = (uint64_t) atoll(PQgetvalue(res, 0, 6));
+
+		if (left < UINT64_MAX / 1000000 - began / 1000000 - 1)
+			link->ends_at = began + left * 1000000;
+	}
+	if (*slot != NULL)
+		published_link_unpin(*slot);
+	*slot = link;
+	return link;
+}

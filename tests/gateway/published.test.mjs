@@ -1,0 +1,269 @@
+/*
+ * published.test.mjs - published views: /s/KEY and its forms for programs, byte by byte; what they never show; and that they are
+ * current, also at a gateway that has no room of the sheet.
+ */
+import { after, before, test } from 'node:test';
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { Cluster, waitUntil } from '../lib/cluster.mjs';
+import { newSheet, post, register, request } from '../lib/client.mjs';
+import { RawClient } from '../lib/v2.mjs';
+
+let cluster;
+let gateway;
+let anna;
+
+before(async () => {
+	cluster = await Cluster.start({ gatewayFlags: { 'default-link-role': 'none' }, postgres: { fsync: 'off' } });
+	[gateway] = cluster.gateways;
+	anna = await register(gateway);
+});
+after(() => cluster?.stop());
+
+const get = (path, headers = {}, method = 'GET') => request(gateway, method, path, { headers });
+const bearer = () => ({ authorization: `Bearer ${anna.token}` });
+const create = async (fid, values = {}) => {
+	const answer = await post(gateway, `/v2/sheets/${fid}/links`, { token: anna.token, ...values });
+	assert.equal(answer.status, 200, answer.text);
+	return answer.json;
+};
+const change = (fid, link, values) => {
+	const body = JSON.stringify({ token: anna.token, ...values });
+	return request(gateway, 'PATCH', `/v2/sheets/${fid}/links/${link}`, { headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }, body });
+};
+const sheet = async (cells = {}, name = undefined) => {
+	const fid = await newSheet(gateway, anna, { name });
+	for (const [ref, content] of Object.entries(cells)) await set(fid, ref, content);
+	return fid;
+};
+const literal = (text) => `E'${text.replace(/\\/g, '\\\\').replace(/'/g, "\\'").replace(/\n/g, '\\n').replace(/\r/g, '\\r').replace(/\t/g, '\\t')}'`;
+const set = (fid, ref, content) => cluster.psql(`SELECT sheet.set(${fid}, '${ref}', ${literal(content)})`);
+/** What two answers must have in common so that nobody can tell them apart. */
+const shown = ({ status, headers, text }) => {
+	const { date, 'x-request-id': id, ...rest } = headers;
+	return { status, rest, text: id ? text.replaceAll(id, '') : text };
+};
+const hostile = '<script>alert(1)</script> & "q" \'s\'';
+
+test('CSV, TSV and JSON, byte by byte, as other programs read them', async () => {
+	const fid = await sheet({ A1: 'name', B1: 'two\nlines, "quoted"', A3: '=SUM(B1:B2)', C3: 'tab\there', B3: 'ä 表 🙂' }, 'Q1 "ä"; 100%/\\<b>');
+	const { key, published } = await create(fid);
+	assert.equal(published, `/s/${key}`);
+	const csv = await get(`/s/${key}.csv`);
+	assert.deepEqual([csv.status, csv.headers['content-type']], [200, 'text/csv; charset=utf-8']);
+	assert.equal(csv.text, 'name,"two\nlines, ""quoted""",\r\n,,\r\n=SUM(B1:B2),ä 表 🙂,tab\there\r\n');
+	assert.equal((await get(`/s/${key}.tsv`)).text, 'name\t"two\nlines, ""quoted"""\t\r\n\t\t\r\n=SUM(B1:B2)\tä 表 🙂\t"tab\there"\r\n');
+	const json = await get(`/s/${key}.json`);
+	const { seq, ...rest } = json.json;
+	assert.equal(seq, Number(await cluster.psql(`SELECT max(seq) FROM sheet.log WHERE sheet_id = ${fid}`)));
+	assert.deepEqual(rest, {
+		title: 'Q1 "ä"; 100%/\\<b>',
+		rows: [['name', 'two\nlines, "quoted"', null], [null, null, null], ['=SUM(B1:B2)', 'ä 表 🙂', 'tab\there']],
+	});
+	for (const [answer, form] of [[csv, 'csv'], [json, 'json']]) {
+		assert.equal(answer.headers['content-disposition'], `inline; filename="sheet.${form}"; filename*=UTF-8''Q1%20%22%C3%A4%22%3B%20100%25%2F%5C%3Cb%3E.${form}`);
+		assert.equal(answer.headers['content-security-policy'], "default-src 'none'; sandbox; frame-ancestors 'none'");
+		assert.equal(answer.headers['cache-control'], 'no-cache');
+		assert.equal(answer.headers['x-robots-tag'], 'noindex');
+		assert.equal(answer.headers['access-control-allow-origin'], '*');
+	}
+	const script = 'import csv, io, json, sys; print(json.dumps(list(csv.reader(io.StringIO(sys.stdin.read(), newline="")))))';
+	assert.deepEqual(JSON.parse(execFileSync('python3', ['-c', script], { input: csv.text, env: { ...process.env, PYTHONIOENCODING: 'utf-8' } })), [
+		['name', 'two\nlines, "quoted"', ''],
+		['', '', ''],
+		['=SUM(B1:B2)', 'ä 表 🙂', 'tab\there'],
+	]);
+	// an empty row of one column is a row
+	const narrow = await sheet({ A1: 'a', A3: 'b' });
+	assert.equal((await get(`/s/${(await create(narrow)).key}.csv`)).text, 'a\r\n""\r\nb\r\n');
+	const empty = (await create(await sheet())).key;
+	assert.deepEqual([(await get(`/s/${empty}.csv`)).text, (await get(`/s/${empty}.json`)).json.rows], ['', []]);
+	assert.match((await get(`/s/${empty}`)).text, /<tbody>\n<\/tbody>/);
+});
+
+test('the page: a table without a script, and nothing of a cell or a name is markup', async () => {
+	const fid = await sheet({ A1: hostile, B2: '12' }, `${hostile}</title><b>`);
+	const styles = { bl: 1, it: 1, ht: 2, cl: { rgb: '#ff0000' }, bg: { rgb: 'rgb(1, 2, 3)' } };
+	const client = await RawClient.open(gateway, anna, fid, { client: 77 });
+	client.op(1, [{ row: 0, col: 2, content: 'styled', style: styles }, { row: 0, col: 3, content: 'odd', style: { cl: { rgb: '"><script>' }, bg: { rgb: 'red" onclick="x' }, ht: 9 } }]);
+	await client.next('ack');
+	const { key } = await create(fid, { expires: null });
+	const page = await get(`/s/${key}`);
+	assert.deepEqual([page.status, page.headers['content-type']], [200, 'text/html; charset=utf-8']);
+	const escaped = '&lt;script&gt;alert(1)&lt;/script&gt; &amp; &quot;q&quot; \'s\'';
+	assert.ok(page.text.includes(`<tr><th scope="row">1</th><td>${escaped}</td><td></td>`), page.text);
+	assert.ok(page.text.includes('<td align="center" bgcolor="#010203"><font color="#ff0000"><b><i>styled</i></b></font></td><td>odd</td></tr>'), page.text);
+	assert.ok(page.text.includes('<th scope="row">2</th><td></td><td align="right">12</td>'));
+	assert.ok(page.text.includes('<th scope="col">A</th><th scope="col">B</th><th scope="col">C</th><th scope="col">D</th>'));
+	assert.match(page.text, /<title>&#60;script&#62;alert\(1\)&#60;\/script&#62; &#38; &#34;q&#34; 's'&#60;\/title&#62;&#60;b&#62;<\/title>/);
+	assert.equal(page.text.match(/<script/g).length, 1);
+	assert.ok(page.text.includes('<meta name="robots" content="noindex">'));
+	assert.match(page.text, /prefers-color-scheme:dark/);
+	const policy = page.headers['content-security-policy'];
+	assert.match(
+		policy,
+		/^default-src 'none'; script-src 'self'; style-src 'sha256-[A-Za-z0-9+/]{43}='; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/,
+	);
+	const style = /<style>(.*?)<\/style>/s.exec(page.text)[1];
+	assert.ok(policy.includes(`'sha256-${createHash('sha256').update(style).digest('base64')}'`));
+	assert.equal(page.headers['access-control-allow-origin'], undefined);
+	assert.equal((await get(`/s/${key}`, { origin: 'https://elsewhere.example' })).headers['access-control-allow-origin'], undefined);
+	assert.equal((await get(`/s/${key}.csv`, { origin: 'https://elsewhere.example' })).headers['access-control-allow-origin'], '*');
+	const head = await get(`/s/${key}`, {}, 'HEAD');
+	assert.deepEqual([head.status, head.text, head.headers['content-length'], head.headers.etag], [200, '', String(Buffer.byteLength(page.text)), page.headers.etag]);
+	client.terminate();
+});
+
+test('other methods are refused, and pages of other sites may ask for the forms for programs', async () => {
+	const { key } = await create(await sheet({ A1: 'x' }));
+	for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'])
+		for (const end of ['', '.csv']) {
+			const answer = await get(`/s/${key}${end}`, { 'content-length': '0' }, method);
+			assert.deepEqual([answer.status, answer.headers.allow], [405, 'GET, HEAD, OPTIONS'], method);
+		}
+	const asked = { origin: 'https://elsewhere.example', 'access-control-request-method': 'GET', 'access-control-request-headers': 'if-none-match' };
+	const preflight = await get(`/s/${key}.json`, asked, 'OPTIONS');
+	assert.deepEqual([preflight.status, preflight.headers['access-control-allow-origin']], [204, '*']);
+	assert.match(preflight.headers['access-control-allow-headers'], /if-none-match/);
+	assert.equal((await get(`/s/${key}`, asked, 'OPTIONS')).headers['access-control-allow-origin'], undefined);
+});
+
+test('whatever is no published view has one answer', async () => {
+	const fid = await sheet({ A1: 'secret' });
+	const links = {
+		valid: await create(fid),
+		password: await create(fid, { password: 'long enough' }),
+		editor: await create(fid, { role: 'editor' }),
+		commenter: await create(fid, { role: 'commenter' }),
+		blocked: await create(fid),
+		revoked: await create(fid),
+	};
+	for (const name of ['password', 'editor', 'commenter']) assert.equal(links[name].published, undefined);
+	for (const name of ['blocked', 'revoked', 'valid']) assert.equal((await get(`/s/${links[name].key}.csv`)).text, 'secret\r\n');
+	assert.equal((await change(fid, links.blocked.link, { blocked: true })).status, 200);
+	assert.equal((await request(gateway, 'DELETE', `/v2/sheets/${fid}/links/${links.revoked.link}`, { headers: bearer() })).status, 200);
+	for (const end of ['', '.csv', '.json']) {
+		const unknown = shown(await get(`/s/${'A'.repeat(22)}${end}`));
+		assert.equal(unknown.status, 404);
+		for (const [name, { key }] of Object.entries(links)) if (name !== 'valid') assert.deepEqual(shown(await get(`/s/${key}${end}`)), unknown, name + end);
+		for (const key of ['', 'x', `${links.valid.key}x`, links.valid.key.slice(1), "';DROP", `${fid}`]) assert.deepEqual(shown(await get(`/s/${encodeURIComponent(key)}${end}`)), unknown, key + end);
+	}
+	assert.equal((await get(`/s/${links.valid.key}.xlsx`)).status, 404);
+	// in force at the next request: by HTTP at once, by SQL when the gateway has heard of it
+	assert.equal((await change(fid, links.blocked.link, { blocked: false })).status, 200);
+	assert.equal((await get(`/s/${links.blocked.key}.csv`)).status, 200);
+	assert.equal((await change(fid, links.valid.link, { password: 'long enough' })).status, 200);
+	assert.equal((await get(`/s/${links.valid.key}.csv`)).status, 404);
+	await cluster.psql(`SELECT sheet.revoke_link(${links.blocked.link})`);
+	await waitUntil(async () => (await get(`/s/${links.blocked.key}.csv`)).status === 404, 'the revoked link');
+	const last = await create(fid);
+	assert.equal((await get(`/s/${last.key}`)).status, 200);
+	await cluster.psql(`SELECT sheet.trash(${fid})`);
+	await waitUntil(async () => (await get(`/s/${last.key}`)).status === 404, 'the trash');
+});
+
+test('a link that ends is not found from its end on, though its table is kept', async () => {
+	const fid = await sheet({ A1: 'ends' });
+	const { link_id, key } = JSON.parse(await cluster.psql(`SELECT row_to_json(l) FROM sheet.create_link(${fid}, expires => clock_timestamp() + interval '3 s') l`));
+	const end = Number(await cluster.psql(`SELECT extract(epoch FROM expires_at) * 1000 FROM sheet.link WHERE link_id = ${link_id}`));
+	let good = 0;
+	await waitUntil(async () => {
+		const asked = Date.now();
+		const { status } = await get(`/s/${key}.csv`);
+		if (asked >= end) assert.equal(status, 404);
+		good += status === 200;
+		return status === 404;
+	}, 'the end of the link');
+	assert.ok(Date.now() >= end - 5, 'and not long before'); // Date.now() is rounded
+	assert.ok(good > 0);
+});
+
+test('an ETag is valid until the next edit, whoever makes it', async () => {
+	const fid = await sheet({ A1: '1' });
+	const { key, link } = await create(fid);
+	const ends = ['', '.csv', '.tsv', '.json'];
+	const tags = {};
+	for (const end of ends) {
+		const { etag } = (await get(`/s/${key}${end}`)).headers;
+		assert.match(etag, /^"[^"]+"$/);
+		const again = await get(`/s/${key}${end}`, { 'if-none-match': `"x", ${etag}` });
+		assert.deepEqual([again.status, again.text, again.headers.etag], [304, '', etag]);
+		tags[end] = etag;
+	}
+	await set(fid, 'A1', '2');
+	await waitUntil(async () => (await get(`/s/${key}.csv`, { 'if-none-match': tags['.csv'] })).text === '2\r\n', 'the edit');
+	for (const end of ends) assert.equal((await get(`/s/${key}${end}`, { 'if-none-match': tags[end] })).status, 200, end);
+	// a new name is in the page and in JSON
+	const { etag } = (await get(`/s/${key}`)).headers;
+	await cluster.psql(`SELECT sheet.rename(${fid}, 'New name')`);
+	await waitUntil(async () => (await get(`/s/${key}`, { 'if-none-match': etag })).text.includes('<title>New name</title>'), 'the name');
+	// uses are those that had an answer
+	const uses = async () => JSON.parse(await cluster.psql(`SELECT uses FROM sheet.link WHERE link_id = ${link}`));
+	await waitUntil(async () => (await uses()) >= 10, 'the uses');
+});
+
+test('a rectangle: nothing outside, wherever its cells move, and no formula', async () => {
+	const fid = await sheet({ A1: 'above', B2: 'in 1', C2: '=A1', B3: 'in 2', D2: 'right', B4: 'below', A2: 'left' });
+	const { key } = await create(fid, { ref: 'B2:C3' });
+	const csv = async () => (await get(`/s/${key}.csv`)).text;
+	assert.equal(await csv(), 'in 1,\r\nin 2,\r\n');
+	const page = (await get(`/s/${key}`)).text;
+	assert.ok(!/above|right|below|left|=A1/.test(page.slice(page.indexOf('<main'))), page);
+	assert.ok(page.includes('<th scope="col">A</th><th scope="col">B</th></tr>') && page.includes('<th scope="row">1</th><td>in 1</td>'));
+	assert.deepEqual((await get(`/s/${key}.json`)).json.rows, [['in 1', null], ['in 2', null]]);
+	const { etag } = (await get(`/s/${key}.csv`)).headers;
+	// while rows are inserted above and deleted again, every answer is of the rectangle
+	let moving = true;
+	const reader = (async () => {
+		while (moving) assert.match(await csv(), /^in 1,\r\nin 2,\r\n$/);
+	})();
+	for (let i = 0; i < 15; i++) {
+		await cluster.psql(`SELECT sheet.insert_rows(${fid}, 0, 2)`);
+		await cluster.psql(`SELECT sheet.delete_rows(${fid}, 0, 1)`);
+	}
+	moving = false;
+	await reader;
+	assert.notEqual((await get(`/s/${key}.csv`)).headers.etag, etag);
+	await cluster.psql(`SELECT sheet.insert_rows(${fid}, 17, 1)`);
+	await waitUntil(async () => (await csv()) === 'in 1,\r\n,\r\nin 2,\r\n', 'the row between');
+	await cluster.psql(`SELECT sheet.delete_rows(${fid}, 10, 20)`);
+	await waitUntil(async () => (await get(`/s/${key}.csv`)).status === 404, 'the rectangle that is gone');
+});
+
+test('what is too large for a form is refused', async () => {
+	const fid = await sheet({ A1: 'a', ALL1000: 'far' });
+	const { key } = await create(fid);
+	const page = await get(`/s/${key}`);
+	assert.equal(page.status, 413);
+	assert.equal((await get(`/s/${key}.csv`)).status, 200);
+	await set(fid, 'A9000000', 'farther');
+	await waitUntil(async () => (await get(`/s/${key}.csv`)).status === 413, 'the limit');
+	assert.equal((await get('/livez')).status, 200);
+});
+
+test("the owner's options: who may show the page in a frame, and search engines", async () => {
+	const fid = await sheet({ A1: 'x' });
+	const embed = 'https://example.org http://localhost:3000 https://*.example.com';
+	const { key, link } = await create(fid, { embed, index: true });
+	const page = await get(`/s/${key}`);
+	assert.match(page.headers['content-security-policy'], /; frame-ancestors https:\/\/example\.org http:\/\/localhost:3000 https:\/\/\*\.example\.com$/);
+	assert.equal(page.headers['x-robots-tag'], undefined);
+	assert.ok(!page.text.includes('robots'));
+	const listed = async () => (await request(gateway, 'GET', `/v2/sheets/${fid}/links`, { headers: bearer() })).json.links.find((one) => one.link === link);
+	const { embed: shownEmbed, index } = await listed();
+	assert.deepEqual([shownEmbed, index], [embed, true]);
+	for (const bad of ['example.org', "'self'", 'https://a b', 'https://a; script-src *', 'https://a/path', 'https://a  https://b', ' https://a', 'javascript:x', 'https://a\nx', 'https://ä.example', '* https://a', `https://${'a'.repeat(1000)}`, 'https://*.*.a', 'https://a:port', 'data:'])
+		assert.equal((await change(fid, link, { embed: bad })).status, 400, bad);
+	for (const bad of [1, ['https://a']]) assert.equal((await change(fid, link, { embed: bad })).status, 400);
+	assert.equal((await change(fid, link, { index: 'yes' })).status, 400);
+	assert.equal((await change(fid, link, { embed: '*', index: false })).status, 200);
+	const any = await get(`/s/${key}`);
+	assert.match(any.headers['content-security-policy'], /frame-ancestors \*$/);
+	assert.equal(any.headers['x-robots-tag'], 'noindex');
+	assert.equal((await change(fid, link, { label: 'Other' })).status, 200);
+	assert.equal((await listed()).embed, '*');
+	assert.equal((await change(fid, link, { embed: null })).status, 200);
+	assert.match((await get(`/s/${key}`)).headers['content-security-policy'], /frame-ancestors 'none'$/);
+	assert.equal((await listed()).embed, null);
+});
