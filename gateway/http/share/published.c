@@ -24,6 +24,7 @@
 
 #include <openssl/evp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define PUBLISHED_PIECE 65536
@@ -209,9 +210,8 @@ published_add_disposition(Request *request, const Published *view, const char *s
 {
 	Buf disposition = {NULL, 0, 0};
 
-	buf_printf(&disposition, "inline; filename=\"sheet%s\"; filename*=UTF-8''", suffix);
-	buf_puts_url(&disposition, view->link->title);
-	buf_puts(&disposition, suffix);
+	buf_printf(&disposition, "inline; filename=\"sheet%s\"; filename*=UTF-8''%s%s", suffix, view->link->file_name,
+			   suffix);
 	request_add_header_buf(request, "Content-Disposition", &disposition);
 }
 

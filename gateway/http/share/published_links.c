@@ -6,11 +6,11 @@
  * most. The end of a link is kept as a time of the gateway's own clock, counted from before the question. Keys that
  * open nothing are not kept: each is a question.
  *
- * The table has a fixed size; a new row replaces the one in its place. A row has at most 3 kB, which is 12 MB for all.
+ * The table has a fixed size; a new row replaces the one in its place. A row has at most 5.5 kB, which is 22 MB for all.
  */
 #include "http/share/published_links.h"
 
-#include "auth/attempts.h"
+#include "support/buf.h"
 #include "ws/cache/changes.h"
 
 #include <stdlib.h>
@@ -25,10 +25,14 @@ const char published_sql[] =
 
 static PublishedLink *slots[PUBLISHED_SLOTS];
 
+/* Keys that are kept are random. */
 static PublishedLink **
 published_slot(const char *key)
 {
-	return &slots[attempts_key(key) & (PUBLISHED_SLOTS - 1)];
+	uint64_t hash;
+
+	memcpy(&hash, key, sizeof(hash));
+	return &slots[hash * UINT64_C(0x9E3779B97F4A7C15) >> 52 & (PUBLISHED_SLOTS - 1)];
 }
 
 void
@@ -62,14 +66,24 @@ published_link_put(const char *key, const PGresult *res, uint64_t asked, uint64_
 {
 	const char *title = PQgetvalue(res, 0, 2), *embed = PQgetvalue(res, 0, 4);
 	size_t title_size = strlen(title) + 1, embed_size = strlen(embed) + 1;
-	PublishedLink *link = malloc(sizeof(PublishedLink) + title_size + embed_size), **slot = published_slot(key);
+	PublishedLink *link = NULL, **slot = published_slot(key);
+	Buf file_name = {NULL, 0, 0};
 	char *texts;
 
+	buf_puts_url(&file_name, title);
+	buf_put(&file_name, "", 1);
+	if (!buf_failed(&file_name))
+		link = malloc(sizeof(PublishedLink) + title_size + embed_size + file_name.len);
 	if (link == NULL)
+	{
+		buf_free(&file_name);
 		return NULL;
+	}
 	texts = (char *) (link + 1);
 	memcpy(texts, title, title_size);
 	memcpy(texts + title_size, embed, embed_size);
+	memcpy(texts + title_size + embed_size, file_name.data, file_name.len);
+	buf_free(&file_name);
 	*link = (PublishedLink){.pins = 2,
 							.link_id = atoll(PQgetvalue(res, 0, 0)),
 							.sheet_id = atoll(PQgetvalue(res, 0, 1)),
@@ -77,6 +91,7 @@ published_link_put(const char *key, const PGresult *res, uint64_t asked, uint64_
 							.index_ok = PQgetvalue(res, 0, 5)[0] == 't',
 							.title = texts,
 							.embed = texts + title_size,
+							.file_name = texts + title_size + embed_size,
 							.asked = asked,
 							.began = began,
 							.ends_at = UINT64_MAX};

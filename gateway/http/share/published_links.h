@@ -18,11 +18,12 @@ typedef struct PublishedLink
 	int64_t link_id, sheet_id;
 	bool rectangle;
 	bool index_ok;
-	const char *title; /* in this allocation, as embed */
-	const char *embed; /* sources of frame-ancestors; "": none */
-	uint64_t asked;	   /* changes_now() before the question */
-	uint64_t began;	   /* uv_hrtime(): when the question was sent */
-	uint64_t ends_at;  /* uv_hrtime(); UINT64_MAX: no end */
+	const char *title;	   /* in this allocation, as the next two */
+	const char *embed;	   /* sources of frame-ancestors; "": none */
+	const char *file_name; /* the title, percent-encoded */
+	uint64_t asked;		   /* changes_now() before the question */
+	uint64_t began;		   /* uv_hrtime(): when the question was sent */
+	uint64_t ends_at;	   /* uv_hrtime(); UINT64_MAX: no end */
 } PublishedLink;
 
 /* The statement that asks for a link by its key. */
