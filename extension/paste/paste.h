@@ -85,6 +85,7 @@ typedef struct PasteStats
 	int64 budget;
 	int64 share; /* bytes that one may have while others need memory */
 	int64 counters[PASTE_COUNTERS];
+	int64 sweep_ns; /* the longest processor time for which a sweep has held the lock */
 } PasteStats;
 
 extern void paste_read_stats(PasteStats *stats);

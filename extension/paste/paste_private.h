@@ -84,6 +84,7 @@ typedef struct PasteShared
 	dlist_head used; /* most recently used first */
 	dlist_head over; /* makers with more than their share */
 	TimestampTz sweep_at;
+	int64 sweep_ns;							   /* see PasteStats */
 	pg_atomic_uint64 counters[PASTE_COUNTERS]; /* without a lock */
 } PasteShared;
 

@@ -30,7 +30,7 @@ PG_FUNCTION_INFO_V1(sheet_paste_stats);
 #define PASTE_ID_CHARS 26 /* of five bits; the last one has three */
 #define GET_COLUMNS	   6
 #define READ_COLUMNS   10
-#define STATS_COLUMNS  (4 + PASTE_COUNTERS)
+#define STATS_COLUMNS  (5 + PASTE_COUNTERS)
 #define NEW_PASTES	   1024 /* may be made while pastes are being listed */
 
 /* ---- ids ---- */
@@ -359,6 +359,7 @@ sheet_paste_stats(PG_FUNCTION_ARGS)
 	values[n++] = Int64GetDatum(stats.share);
 	for (int i = 0; i < PASTE_COUNTERS; i++)
 		values[n++] = Int64GetDatum(stats.counters[i]);
+	values[n++] = Float8GetDatum((double) stats.sweep_ns / 1000000);
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	return (Datum) 0;
 }

@@ -75,8 +75,8 @@ const editorAsScript: Plugin = {
 };
 
 /**
- * Built in two runs, the page of sheets and (mode `pastes`) that of pastes, with the script of published views. In one run, what both use would be chunks of
- * their own, and the list of sheets would load more of them.
+ * Built in two runs, the page of sheets and (mode `pastes`) that of pastes, with the script of published views. In one
+ * run, what both use would be chunks of their own, and the list of sheets would load more of them.
  */
 export default defineConfig(({ mode }) => ({
 	plugins: mode === 'pastes' ? [] : [withoutUnused, editorAsScript],

@@ -43,7 +43,8 @@ COMMENT ON COLUMN sheet.moderation.origin IS
 	'the same for all pastes of an account, an address or a role; another one after a restart of the server';
 
 CREATE FUNCTION sheet.paste_stats_read(OUT pastes bigint, OUT bytes bigint, OUT budget bigint, OUT share bigint, OUT created bigint,
-	OUT expired bigint, OUT evicted bigint, OUT deleted bigint, OUT refused bigint, OUT hits bigint, OUT misses bigint)
+	OUT expired bigint, OUT evicted bigint, OUT deleted bigint, OUT refused bigint, OUT hits bigint, OUT misses bigint,
+	OUT sweep_ms double precision)
 	RETURNS SETOF record LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_paste_stats';
 COMMENT ON FUNCTION sheet.paste_stats_read() IS 'See the view sheet.paste_stats.';
 CREATE VIEW sheet.paste_stats AS SELECT * FROM sheet.paste_stats_read();
@@ -53,4 +54,6 @@ COMMENT ON COLUMN sheet.paste_stats.pastes IS 'of all databases, with those that
 COMMENT ON COLUMN sheet.paste_stats.bytes IS 'of the budget, with all overhead';
 COMMENT ON COLUMN sheet.paste_stats.budget IS 'pg_sheet.paste_memory';
 COMMENT ON COLUMN sheet.paste_stats.share IS 'bytes that the pastes of one address, account or role may take while others need memory';
+COMMENT ON COLUMN sheet.paste_stats.sweep_ms IS
+	'the longest processor time for which others waited at once while pastes that had ended were removed';
 COMMENT ON COLUMN sheet.paste_stats.evicted IS 'removed before their end, for others';

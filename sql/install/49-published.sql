@@ -1,6 +1,6 @@
 -- Published views: a share link for viewers without a password is one, under its key (GET /s/KEY).
 
-CREATE FUNCTION sheet.published(key text)
+CREATE FUNCTION sheet.published(digest bytea)
 	RETURNS TABLE (link_id bigint, sheet_id bigint, title text, rectangle boolean, embed text, index_ok boolean, left_ms bigint)
 	LANGUAGE sql STABLE STRICT PARALLEL UNSAFE SECURITY DEFINER ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
 	-- The sheet is looked up in any case, so that a link that is not valid is not answered sooner.
@@ -8,15 +8,15 @@ CREATE FUNCTION sheet.published(key text)
 		CASE WHEN l.expires_at IS NOT NULL THEN
 			greatest(floor(extract(epoch FROM l.expires_at - clock_timestamp()) * 1000), 0)::bigint END
 	FROM sheet.link l, sheet.sheet s
-	WHERE l.digest = sha256(convert_to(key, 'UTF8')) AND s.sheet_id = l.sheet_id AND s.trashed_at IS NULL
+	WHERE l.digest = $1 AND s.sheet_id = l.sheet_id AND s.trashed_at IS NULL
 		AND (sheet.link_place(l.sheet_id, l.link_id)).ref IS DISTINCT FROM ''
 		AND l.role = 'viewer' AND l.password IS NULL AND l.revoked_at IS NULL AND NOT l.blocked
 		AND (l.expires_at IS NULL OR l.expires_at > clock_timestamp())
 $$;
-COMMENT ON FUNCTION sheet.published(text) IS
-	'What the key of a link publishes: 0 or 1 row. No row: the link is unknown, expired, revoked, blocked, not for viewers, '
-	'or has a password, no cell of its rectangle is left, or its sheet is in the trash. left_ms: milliseconds until its '
-	'end; null: none. For gateways.';
+COMMENT ON FUNCTION sheet.published(bytea) IS
+	'What the key of a link, of which this is the SHA-256, publishes: 0 or 1 row. No row: the link is unknown, expired, '
+	'revoked, blocked, not for viewers, or has a password, no cell of its rectangle is left, or its sheet is in the '
+	'trash. left_ms: milliseconds until its end; null: none. For gateways.';
 
 CREATE FUNCTION sheet.published_cells(sheet_id bigint, link_id bigint, max_bytes integer)
 	RETURNS TABLE (seq bigint, rows integer, cols integer, cells bytea, "row" integer, col integer)

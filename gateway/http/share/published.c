@@ -23,6 +23,7 @@
 #include "ws/room/room.h"
 
 #include <openssl/evp.h>
+#include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +51,8 @@ typedef struct Published
 {
 	RangeForm form;
 	char key[PUBLISHED_KEY_CHARS + 1];
-	uint64_t began; /* of the question under way */
+	char digest[2 * SHA256_DIGEST_LENGTH + 3]; /* of the key, as the text of a bytea: a server may log it */
+	uint64_t began;							   /* of the question under way */
 	PublishedLink *link;
 	RangeAnswer *answer;
 	Buf head; /* what comes before the answer's text */
@@ -366,13 +368,18 @@ static void
 published_ask(Request *request)
 {
 	Published *view = request->own;
+	unsigned char digest[SHA256_DIGEST_LENGTH];
 
+	(void) SHA256((const unsigned char *) view->key, PUBLISHED_KEY_CHARS, digest);
+	strcpy(view->digest, "\\x");
+	for (int i = 0; i < SHA256_DIGEST_LENGTH; i++)
+		snprintf(view->digest + 2 + 2 * i, 3, "%02x", digest[i]);
 	if (view->link != NULL)
 		published_link_unpin(view->link);
 	view->link = NULL;
 	request->asked = changes_now();
 	view->began = uv_hrtime();
-	request_query(request, DATABASE_READS, published_sql, PARAMS(pgparam_text(view->key)), REQUEST_TEXT_RAW,
+	request_query(request, DATABASE_READS, published_sql, PARAMS(pgparam_text(view->digest)), REQUEST_TEXT_RAW,
 				  published_answered);
 }
 

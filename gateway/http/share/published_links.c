@@ -6,7 +6,8 @@
  * most. The end of a link is kept as a time of the gateway's own clock, counted from before the question. Keys that
  * open nothing are not kept: each is a question.
  *
- * The table has a fixed size; a new row replaces the one in its place. A row has at most 5.5 kB, which is 22 MB for all.
+ * The table has a fixed size; a new row replaces the one in its place. A row has at most 5.5 kB, which is 22 MB for
+ * all.
  */
 #include "http/share/published_links.h"
 

@@ -91,7 +91,7 @@ SELECT sheet.paste_delete(:'id');
 \c :here
 DROP DATABASE regress_pastes;
 
-SELECT pastes > 1000 AS pastes, bytes <= budget AND bytes > 1000 * 256 AS bytes, share < budget AS share, created > 1000 AS created, evicted, deleted, refused, hits > 1000 AS hits, misses > 0 AS misses
+SELECT pastes > 1000 AS pastes, bytes <= budget AND bytes > 1000 * 256 AS bytes, share < budget AS share, created > 1000 AS created, evicted, deleted, refused, hits > 1000 AS hits, misses > 0 AS misses, sweep_ms >= 0 AS sweep
 FROM sheet.paste_stats;
 SELECT count(sheet.paste_delete(id)) > 1000 AS deleted FROM sheet.moderation;
 SELECT pastes, bytes FROM sheet.paste_stats;

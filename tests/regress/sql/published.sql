@@ -8,9 +8,9 @@ SELECT sheet.create('published') AS id \gset
 SELECT count(sheet.set(:id, ref, content)) FROM (VALUES ('A1', 'above'), ('B2', 'one'), ('C3', 'two'), ('D4', 'below')) v(ref, content);
 SELECT link_id AS whole, key AS whole_key FROM sheet.create_link(:id, embed => 'https://example.org', index_ok => true) \gset
 SELECT link_id AS part, key AS part_key FROM sheet.create_link(:id, expires => NULL, ref => 'B2:C3') \gset
-SELECT sheet_id = :id AS this, title, rectangle, embed, index_ok, left_ms > 0 AS lasts FROM sheet.published(:'whole_key');
-SELECT sheet_id = :id AS this, title, rectangle, embed, index_ok, left_ms FROM sheet.published(:'part_key');
-SELECT count(*) FROM sheet.published('unknown');
+SELECT sheet_id = :id AS this, title, rectangle, embed, index_ok, left_ms > 0 AS lasts FROM sheet.published(sha256(:'whole_key'));
+SELECT sheet_id = :id AS this, title, rectangle, embed, index_ok, left_ms FROM sheet.published(sha256(:'part_key'));
+SELECT count(*) FROM sheet.published(sha256('unknown'));
 
 SELECT embed, index_ok FROM sheet.links(:id) WHERE link_id = :whole;
 SELECT sheet.change_link(:whole, embed => 'https://a http://*.b-c.example:81', index_ok => false);
@@ -31,19 +31,19 @@ SELECT * FROM cells_of(:part);
 SELECT * FROM sheet.published_cells(:id, :part, 1);
 SELECT sheet.delete_rows(:id, 0, 10) > 0 AS deleted;
 SELECT * FROM cells_of(:part);
-SELECT count(*) FROM sheet.published(:'part_key');
+SELECT count(*) FROM sheet.published(sha256(:'part_key'));
 
 SELECT sheet.change_link(:whole, 'commenter');
-SELECT count(*) FROM sheet.published(:'whole_key');
+SELECT count(*) FROM sheet.published(sha256(:'whole_key'));
 SELECT sheet.change_link(:whole, 'viewer', password => 'x');
-SELECT count(*) FROM sheet.published(:'whole_key');
+SELECT count(*) FROM sheet.published(sha256(:'whole_key'));
 SELECT sheet.change_link(:whole, password => '');
-SELECT count(*) FROM sheet.published(:'whole_key');
+SELECT count(*) FROM sheet.published(sha256(:'whole_key'));
 SELECT sheet.change_link(:whole, blocked => true);
-SELECT count(*) FROM sheet.published(:'whole_key');
+SELECT count(*) FROM sheet.published(sha256(:'whole_key'));
 SELECT sheet.change_link(:whole, blocked => false);
 SELECT sheet.trash(:id);
-SELECT count(*) FROM sheet.published(:'whole_key');
+SELECT count(*) FROM sheet.published(sha256(:'whole_key'));
 SELECT sheet.purge(:id);
-SELECT count(*) FROM sheet.published(:'whole_key');
+SELECT count(*) FROM sheet.published(sha256(:'whole_key'));
 DROP FUNCTION cells_of;
