@@ -1,6 +1,7 @@
 /*
  * pointing.test.mjs - what points at cells while somebody else inserts and deletes rows and columns: what was cut or copied, the
- * selection, open questions, drags; merges, which ask before they delete; finding, replacing and printing.
+ * selection, open questions, drags; merges, which ask before they delete; pictures for cells;
+ * finding, replacing and printing.
  */
 import assert from 'node:assert/strict';
 import test from 'node:test';
@@ -350,6 +351,99 @@ test('what points at cells moves with them', { timeout: 600000 }, async (t) => {
 		await panel.getByText('Cells: 2').waitFor();
 		await panel.getByText('You may read this sheet, not change it.').waitFor();
 		assert.deepEqual(await Promise.all(['Replace', 'Replace all'].map((name) => panel.getByRole('button', { name, exact: true }).isDisabled())), [true, true]);
+		await bob.page.goto('about:blank');
+	});
+	await step('a picture that is pasted or dropped is uploaded, then its cell has its address, for all', 'a', async () => {
+		const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+		/** Sends the event of a paste, or of a drop onto a cell, with these files. */
+		const give = (person, files, { onto, text = '' } = {}) =>
+			person.page.evaluate(([list, point, plain]) => {
+				const data = new DataTransfer();
+				if (plain) data.setData('text/plain', plain);
+				for (const { name, type, base64 } of list) data.items.add(new File([Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0))], name, { type }));
+				const init = { bubbles: true, cancelable: true };
+				if (!point) return document.activeElement.dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, ...init }));
+				const [clientX, clientY] = point;
+				for (const kind of ['dragover', 'drop']) document.elementFromPoint(clientX, clientY).dispatchEvent(new DragEvent(kind, { dataTransfer: data, clientX, clientY, ...init }));
+			}, [files, onto, text]);
+		const picture = (name) => ({ name, type: 'image/png', base64: png });
+		const uploads = page.locator('.status-bar .upload');
+		let [asked, answer, release] = [0, null, null];
+		/** Holds the next upload until `release` is called, with what to answer instead of the gateway. */
+		const hold = () => (answer = new Promise((done) => (release = done)));
+		await page.route('**/uploadchunk', async (route) => {
+			asked++;
+			const instead = await answer;
+			await (instead ? route.fulfill(instead) : route.continue()).catch(() => {}); // it was cancelled
+		});
+		const link = (row) => sql(`SELECT content FROM sheet.range(${id}) WHERE a1 = '${row}'`);
+
+		await bob.open(id);
+		await ann.goTo('B2');
+		hold();
+		await give(ann, [picture('a photo.png')]);
+		await uploads.getByText('Sending a photo.png').waitFor();
+		assert.equal(await stored(), 'A1=a');
+		await change('insert_rows', 1);
+		await ann.untilShows('A2', 'a');
+		release();
+		await ann.untilShows('B3', 'a photo.png');
+		await bob.untilShows('B3', 'a photo.png');
+		await uploads.waitFor({ state: 'detached' });
+		assert.match(await link('B3'), /^=HYPERLINK\("http:\/\/[^/]+\/i\/[\w-]+\/a%20photo\.png","a photo\.png"\)$/);
+		await bob.goTo('B3');
+		const shown = bob.page.locator('.link-card img:not([hidden])');
+		await shown.waitFor();
+		assert.equal(await shown.evaluate((image) => image.naturalWidth), 1);
+		await bob.goTo('A1');
+		await shown.waitFor({ state: 'hidden' });
+		await ann.goTo('H12');
+		await key('Control+z');
+		await untilStored('A2=a');
+
+		await ann.goTo('B2');
+		hold();
+		await give(ann, [picture('image.png')]);
+		await uploads.getByText(/Sending Picture 20\d\d-\d\d-\d\d \d\d\.\d\d\.\d\d\.png/).waitFor();
+		release({ status: 413, body: '{}' });
+		await said(/was not uploaded. This is too large for the gateway/);
+		hold();
+		await give(ann, [picture('no.png')]);
+		await page.getByRole('button', { name: 'Cancel the upload of no.png' }).click();
+		await said('The upload of no.png was cancelled.');
+		release();
+		// The button had the focus; keys go to the cells again.
+		await key('ArrowDown', 'ArrowUp');
+		hold();
+		await give(ann, [picture('late.png')]);
+		await uploads.waitFor();
+		await sql(`SELECT sheet.set(${id}, 'B2', 'mine')`);
+		await ann.untilShows('B2', 'mine');
+		release();
+		await page.locator('.kept-item').getByText('Somebody has written into B2').waitFor();
+		await page.locator('.kept-item').getByRole('button', { name: 'Discard' }).click();
+		await untilStored('A2=a B2=mine');
+
+		// Two pictures, beside a file that is none; cells of a program that adds a picture of them.
+		await give(ann, [picture('1.png'), { name: 'x.svg', type: 'image/svg+xml', base64: '' }, picture('2.png')], { onto: await at('D4') });
+		await said('Cells take pictures of these kinds');
+		await ann.untilShows('D5', '2.png');
+		await ann.untilShows('D4', '1.png');
+		await ann.goTo('F1');
+		await give(ann, [picture('cells.png')], { text: 'one\ttwo' });
+		await ann.untilShows('G1', 'two');
+		await waitUntil(async () => (await sql(`SELECT count(*) FROM sheet.range(${id}) WHERE content LIKE '=HYPERLINK%'`)) === '2', 'two pictures');
+
+		await sql(`SELECT sheet.share(${id}, 'bob', 'viewer')`);
+		await bob.page.locator('body[data-role=viewer]').waitFor();
+		const before = asked;
+		await bob.goTo('B8');
+		await give(bob, [picture('bob.png')]);
+		await bob.page.locator('#messages').getByText('You may read this sheet, not change it.').waitFor();
+		assert.equal(await bob.page.locator('.upload').count(), 0);
+		assert.equal(asked, before);
+		assert.equal(await sql(`SELECT count(*) FROM sheet.account_files(as_uid => (SELECT uid FROM sheet.account WHERE name = 'bob'))`), '0');
+		await page.unroute('**/uploadchunk');
 		await bob.page.goto('about:blank');
 	});
 	await step('the drawer is loaded at its first use, and speaks Chinese', 'a', async () => {

@@ -13,7 +13,8 @@ const refusals = new Map<number, number>([
 	[410, Msg.InTrash],
 ]);
 
-function refusal(status: number, code = `http.${status}`): ApiError {
+/** What an HTTP status means that has no body of ours. */
+export function refusal(status: number, code = `http.${status}`): ApiError {
 	const msg = refusals.get(status);
 	return new ApiError(msg ?? (status >= 500 || status === 0 ? null : Msg.InvalidFormat), msg === undefined ? code : String(msg));
 }

@@ -12,6 +12,8 @@ import type { Guest } from './share/http';
 export interface Leaving {
 	/** Number of edits that are not saved. */
 	unsaved(): number;
+	/** Number of uploads that have not ended. */
+	uploading?(): number;
 	end(): void;
 }
 
@@ -57,7 +59,8 @@ const navigation: Navigation = {
 
 /** Whether the page may be left: nothing is unsaved, or the user agrees. Unsaved edits stay in IndexedDB. */
 function mayLeave(): boolean {
-	const count = leaving?.unsaved() ?? 0;
+	const [count, uploads] = [leaving?.unsaved() ?? 0, leaving?.uploading?.() ?? 0];
+	if (uploads > 0 && !window.confirm(t('editor.leaveUploads', { count: uploads }))) return false;
 	return count === 0 || window.confirm(t('editor.leave', { count }));
 }
 

@@ -14,7 +14,7 @@ const words = (pattern: RegExp, text = source) => [...new Set([...text.matchAll(
 /** Codes of HTTP for programs, which the page does not cause or which it takes for a number of `msg` (api.ts). */
 const ofPrograms = ['400', '401', '403', '404', '405', '409', '410', '411', '416', '426', '307', '502'];
 /** Numbers of `msg`: where another gateway is, and of routes that the page does not ask for. */
-const notAsked = ['REDIRECT', 'NO_LOG', 'NO_FILE', 'BAD_FORM'];
+const notAsked = ['REDIRECT', 'NO_LOG'];
 
 describe('a refusal', () => {
 	const missing = (keys: string[]) => keys.filter((key) => !(key in en && key in zh));

@@ -33,6 +33,7 @@ import { Draft } from './draft';
 import { fold, foldIcon } from './fold';
 import { FormulaNotice } from './formulas';
 import { People } from './people';
+import { Pictures } from './pictures';
 import { SheetTitle } from './title';
 import { switches } from './switches';
 import { ZoneButton } from './zone';
@@ -124,6 +125,19 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		() => outbox.keep(),
 	);
 	const unsaved = () => session.unsaved + (draft.content ? 1 : 0);
+	const pictures = new Pictures({
+		session: account,
+		fid,
+		canEdit: () => session.canEdit,
+		contentAt({ row, col }) {
+			session.flush();
+			return view?.read(row, col).content ?? '';
+		},
+		write: (edits) => session.write(edits),
+		focus: () => view?.focus(),
+		offer: (edit, reason) => kept.add([edit], reason, outbox.keep()),
+		offerLost: (content) => kept.addLost([content], t('kept.deleted')),
+	});
 	/** The user may not write any more: closes the cell editor, and offers its text. */
 	const endEditing = (reason: string) => {
 		const { content } = draft;
@@ -165,6 +179,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		onMove(change) {
 			draft.move(change);
 			kept.move(change);
+			pictures.move(change);
 			selected = movePlace(selected, change) ?? selected;
 		},
 		onRefused(edits, reason, place) {
@@ -321,6 +336,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			if (lostFormats > 0) notify(t('paste.formats', { count: lostFormats }), 'problem');
 			else if (rows * cols >= toldCells) notify(t('paste.done', { rows, cols }));
 		},
+		onFiles: (files, place) => pictures.add(files, place),
 	});
 
 	/** Says what to write instead of the first formula that only other spreadsheets understand. */
@@ -436,7 +452,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 	};
 	const askBeforeLeaving = (event: BeforeUnloadEvent) => {
 		store();
-		if (unsaved() > 0) event.preventDefault();
+		if (unsaved() + pictures.count > 0) event.preventDefault();
 	};
 	// Tab moves between cells, so F6 leaves the grid and returns to it.
 	const leaveGrid = (event: KeyboardEvent) => {
@@ -517,7 +533,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			actions,
 		),
 		h('main', { class: 'editor' }, grid, drawers),
-		h('footer', { class: 'status-bar' }, zone.element, gridStatus),
+		h('footer', { class: 'status-bar' }, zone.element, pictures.element, gridStatus),
 		kept.element,
 		reader,
 		h('p', { id: 'grid-help', class: 'visually-hidden' }, t('editor.gridHelp')),
@@ -537,8 +553,10 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 
 	return {
 		unsaved,
+		uploading: () => pictures.count,
 		end() {
 			draft.end();
+			pictures.end();
 			gone = true;
 			delete document.body.dataset.role;
 			delete document.body.dataset.guest;

@@ -39,7 +39,8 @@ export const isInSheet = ({ toRow, toCol }: Range): boolean => toRow < maxRows &
 /** A text in a formula. */
 const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`;
 
-function linkContent(link: string, text: string): string {
+/** A cell that shows a text, and opens an address. */
+export function linkContent(link: string, text: string): string {
 	return text === link ? `=HYPERLINK(${quoted(link)})` : `=HYPERLINK(${quoted(link)},${quoted(text)})`;
 }
 

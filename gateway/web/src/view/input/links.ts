@@ -1,5 +1,5 @@
-// links.ts - addresses of =HYPERLINK(): a card below the selected cell, with a link that a click or Alt+Enter opens; Ctrl+click on the
-// cell opens it at once. Other addresses than those of web pages and mail are shown as text alone.
+// links.ts - addresses of =HYPERLINK(): a card below the selected cell, with a link that a click or Alt+Enter opens, and the picture
+// if it is one of a sheet; Ctrl+click on the cell opens it at once. Other addresses than those of web pages and mail are shown as text alone.
 import type { ICellData, Nullable } from '@univerjs/core';
 import { h } from '../../dom';
 import { t } from '../../i18n';
@@ -18,6 +18,12 @@ export function safeAddress(address: string): string | null {
 	}
 }
 
+/** The address of a picture of a sheet, at this gateway: each one has all of them. Null for other addresses. */
+export function pictureAddress(address: string): string | null {
+	const { pathname } = new URL(address);
+	return /^\/i\/[\w-]+\/[^/]+\.(png|jpe?g|gif|webp|avif)$/i.test(pathname) ? pathname : null;
+}
+
 /** The result of the function has the address as a link of its text. */
 function addressOf(cell: Nullable<ICellData>): string | null {
 	if (!cell?.f && !cell?.si) return null;
@@ -31,7 +37,8 @@ const open = (address: string) => void window.open(address, '_blank', 'noopener,
 export function addLinks(parts: GridParts): () => void {
 	const { host, sheet, commands } = parts;
 	const link = h('a', { target: '_blank', rel: 'noopener noreferrer' }, t('link.keys'));
-	const card = h('div', { class: 'link-card', hidden: true }, link, h('span', { class: 'hint', 'aria-hidden': 'true' }, t('link.keys')));
+	const picture = h('img', { alt: '', hidden: true, click: () => link.click() });
+	const card = h('div', { class: 'link-card', hidden: true }, picture, link, h('span', { class: 'hint', 'aria-hidden': 'true' }, t('link.keys')));
 	document.body.append(card);
 
 	/** The address of the selected cell, if it is the only one. */
@@ -53,9 +60,20 @@ export function addLinks(parts: GridParts): () => void {
 		link.href = cell.address;
 		link.textContent = cell.address;
 		link.setAttribute('aria-label', t('link.open', { address: cell.address }));
-		card.style.left = `${Math.min(corner.x, innerWidth - card.offsetWidth - 8)}px`;
-		card.style.top = `${corner.y + sheet.getRowHeight(cell.row) * sheet.getZoomRatio() + 2}px`;
+		const shown = pictureAddress(cell.address);
+		if (shown !== picture.getAttribute('src')) {
+			picture.hidden = true;
+			if (shown === null) picture.removeAttribute('src');
+			else picture.src = shown;
+		}
+		const below = corner.y + sheet.getRowHeight(cell.row) * sheet.getZoomRatio() + 2;
+		card.style.left = `${Math.max(0, Math.min(corner.x, innerWidth - card.offsetWidth - 8))}px`;
+		card.style.top = `${below + card.offsetHeight > innerHeight ? Math.max(0, corner.y - card.offsetHeight - 2) : below}px`;
 	};
+	picture.addEventListener('load', () => {
+		picture.hidden = false;
+		showSoon();
+	});
 	let frame = 0;
 	const showSoon = () => {
 		frame ||= requestAnimationFrame(() => {

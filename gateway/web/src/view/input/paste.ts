@@ -10,13 +10,14 @@ import { cellsOfRows, readHtml, type PastedRows } from '../../paste/html';
 import { localeOf } from '../../paste/locale';
 import { isInSheet, pastedRange, planPaste, type PasteKind } from '../../paste/plan';
 import { readTable, writeTable } from '../../paste/tsv';
-import type { CellEdit, Range, Style } from '../../v2/messages';
+import type { CellEdit, Place, Range, Style } from '../../v2/messages';
 import { isInside } from '../../sheet/arrange';
-import { select, type GridParts } from '../parts';
+import { select, selectionOf, type GridParts } from '../parts';
 import { refreshCut } from '../pointers/clipboard';
 import { rangeOf } from '../cells/reading';
 import { shownRows } from '../cells/shown';
 import { dividedBy } from './merging';
+import { addDrop, isPicture, pictureOf } from './pictures';
 
 export interface PasteEvents {
 	/** Whether a formula has only what formulas have here. */
@@ -31,6 +32,8 @@ export interface PasteEvents {
 	/** The paste would divide these merged cells. */
 	onDivides(merged: string): void;
 	onPasted(rows: number, cols: number, lostFormats: number): void;
+	/** Pictures were pasted, or files dropped, for a cell. */
+	onFiles(files: File[], place: Place): void;
 }
 
 const kinds: Record<string, PasteKind> = {
@@ -159,13 +162,21 @@ export function addPaste(parts: GridParts, events: PasteEvents): () => void {
 	const clipboard = parts.injector.get(ISheetClipboardService);
 	const { legacyPaste, paste: pasteItem, generateCopyContent } = clipboard;
 	nameDivided(parts, events, clipboard);
+	/** A program that copies cells adds a picture of them to their text. */
+	const takePictures = (pictures: File[], text: string): boolean => {
+		const at = pictures.length > 0 && text === '' ? selectionOf(parts) : null;
+		if (at) events.onFiles(pictures, { row: at.row, col: at.col });
+		return at !== null;
+	};
 	clipboard.legacyPaste = async (html = '', text = '', files) => {
+		if (takePictures((files ?? []).filter(isPicture), text)) return true;
 		if (isOwn(clipboard, html) || (!html && !text)) return legacyPaste.call(clipboard, html, text, files);
 		return pasteExternal(parts, events, html, text);
 	};
 	clipboard.paste = async (item, type) => {
 		const read = async (format: string) => (item.types.includes(format) ? (await item.getType(format)).text() : '');
 		const [html, text] = [await read('text/html'), await read('text/plain')];
+		if (takePictures(await pictureOf(item), text)) return true;
 		if (isOwn(clipboard, html) || (!html && !text)) return pasteItem.call(clipboard, item, type);
 		return pasteExternal(parts, events, html, text, type);
 	};
@@ -174,5 +185,9 @@ export function addPaste(parts: GridParts, events: PasteEvents): () => void {
 		return copied && { ...copied, plain: copiedText(parts, range) };
 	};
 	const hook = clipboard.addClipboardHook(copyHook(parts) as never);
-	return () => hook.dispose();
+	const endDrop = addDrop(parts, (files, place) => events.onFiles(files, place));
+	return () => {
+		endDrop();
+		hook.dispose();
+	};
 }
