@@ -420,6 +420,11 @@ COMMENT ON FUNCTION sheet.account_files(integer, bigint, bigint) IS
 	'A page of the files that the account has uploaded, newest first: those with an upload_id below '
 	'`before`. link_key: opens the file without an account; null while its sheet is in the trash, or '
 	'if the account can no longer see it. The page has max_rows rows unless the list ends.';
+CREATE FUNCTION sheet.file_usage(as_uid bigint DEFAULT NULL) RETURNS TABLE (used bigint, quota bigint)
+	LANGUAGE c STABLE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_file_usage';
+COMMENT ON FUNCTION sheet.file_usage(bigint) IS
+	'One row: the bytes of the finished files of the account, also of those in the trash, and how many '
+	'are allowed (pg_sheet.file_quota). Both are null if there is no quota.';
 CREATE FUNCTION sheet.file_delete(upload_id bigint, as_uid bigint DEFAULT NULL) RETURNS void
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_file_delete';
 COMMENT ON FUNCTION sheet.file_delete(bigint, bigint) IS

@@ -11,7 +11,7 @@ CREATE OR REPLACE FUNCTION sheet.granted(OUT grantee text, OUT privilege text, O
 		('public', 'SELECT', 'TABLE', 'cache_stats cells links list locks log paste_stats timer_stats version_stats'),
 		-- these check what the caller may do
 		('public', 'EXECUTE', 'ROUTINE', 'access account_files account_sheets am_check as_table at cache_stats_read check_role column_names
-			commit create create_view current_uid delete_columns delete_rows diff diff_properties export_csv file_delete fsck fsck_all
+			commit create create_view current_uid delete_columns delete_rows diff diff_properties export_csv file_delete file_usage fsck fsck_all
 			get history import_csv import_csv_into info insert_columns insert_rows label_version link_account list_column list_items lock locked locks_read
 			log_edits member_role members newest_version open_link properties purge range read_cells read_csv recover rename
 			change_link create_link links revoke_link

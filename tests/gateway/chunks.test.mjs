@@ -221,8 +221,12 @@ describe('the quota', () => {
 		assert.equal((await put(3)).status, 507);
 		assert.equal((await put(1, ben)).json.msg, 33, "another's is another's");
 		assert.equal((await call(gateway, '/getallchunks', { token: carl.token, fid: own }, 34)).length, 3);
+		const listed = async () => (await request(gateway, 'GET', '/v2/files', { headers: { authorization: `Bearer ${carl.token}` } })).json;
+		const { files, used, quota } = await listed();
+		assert.deepEqual([files.length, used, quota], [2, files.reduce((sum, { size }) => sum + size, 0), 1 << 20]);
 		await setQuota('0');
 		assert.equal((await put(1)).json.msg, 33, '0: no quota');
+		assert.deepEqual((({ used, quota }) => [used, quota])(await listed()), [null, null]);
 	});
 
 	test('uploads at the same time do not share what is left', async () => {
@@ -454,7 +458,7 @@ describe('refusals', () => {
 		const cleo = await register(gateway);
 		const headers = { authorization: `Bearer ${cleo.token}` };
 		const files = async (query = '') => (await request(gateway, 'GET', `/v2/files${query}`, { headers })).json;
-		assert.deepEqual(await files(), { files: [], next: null });
+		assert.deepEqual(await files(), { files: [], next: null, used: null, quota: null });
 		const sheet = await newSheet(gateway, cleo);
 		for (let n = 0; n < 3; n++) assert.equal((await upload(Buffer.from(`picture ${n}`), `p${n}.png`, { token: cleo.token, sheet })).json.msg, 33);
 		const { files: listed, next } = await files();
@@ -471,7 +475,7 @@ describe('refusals', () => {
 		assert.equal(await cluster.psql(`SELECT count(*) FROM sheet.file_part WHERE upload_id = ${listed[1].id}`), '0');
 		assert.equal(await cluster.psql(`SELECT sum(bytes) FROM sheet.file_use u JOIN sheet.account a USING (uid) WHERE a.name = '${cleo.username}'`), '18');
 		await call(gateway, '/deletesheet', { token: cleo.token, fid: sheet }, 16);
-		assert.deepEqual(await files(), { files: [], next: null });
+		assert.deepEqual(await files(), { files: [], next: null, used: null, quota: null });
 		assert.equal((await remove(listed[0].id)).status, 200, 'the owner of the sheet, also from the trash');
 	});
 

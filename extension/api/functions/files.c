@@ -25,6 +25,7 @@ PG_FUNCTION_INFO_V1(sheet_file_abort);
 PG_FUNCTION_INFO_V1(sheet_file_info);
 PG_FUNCTION_INFO_V1(sheet_file_by_key);
 PG_FUNCTION_INFO_V1(sheet_account_files);
+PG_FUNCTION_INFO_V1(sheet_file_usage);
 PG_FUNCTION_INFO_V1(sheet_file_delete);
 PG_FUNCTION_INFO_V1(sheet_file_get);
 PG_FUNCTION_INFO_V1(sheet_file_list);
@@ -114,6 +115,12 @@ static CatalogQuery files_quota_finished = {
 static CatalogQuery files_quota_unfinished = {
 	"SELECT coalesce(sum(announced), 0)::int8 FROM sheet.file WHERE uid = $1 AND upload_id <> $2 "
 	"AND size IS NULL AND created_at > now() - interval '1 day'",
+	{INT8OID, INT8OID}};
+
+/* Without a quota nobody adds up the rows of file_use, so there may be one for each file. */
+static CatalogQuery files_usage = {
+	"SELECT CASE WHEN $2 > 0 THEN (SELECT coalesce(sum(bytes), 0)::int8 FROM sheet.file_use WHERE uid = $1) END, "
+	"nullif($2, 0)",
 	{INT8OID, INT8OID}};
 
 void
@@ -383,6 +390,16 @@ sheet_account_files(PG_FUNCTION_ARGS)
 							CATALOG_DATUM(Int32GetDatum(rows))};
 
 	return catalog_return_rows(fcinfo, &files_of_account, args, true);
+}
+
+/* file_usage(as_uid) */
+Datum
+sheet_file_usage(PG_FUNCTION_ARGS)
+{
+	int64 uid = permission_uid(catalog_arg_int64(fcinfo, 0, 0));
+	NullableDatum args[] = {CATALOG_INT64(uid), CATALOG_INT64((int64) files_quota_kb * 1024)};
+
+	return catalog_return_rows(fcinfo, &files_usage, args, true);
 }
 
 /* The account may delete the file: it has uploaded it and still sees the sheet, or owns the sheet. */

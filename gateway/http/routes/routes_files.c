@@ -7,7 +7,8 @@
 #define FILES_PAGE 200
 
 static const char files_sql[] =
-	"SELECT upload_id, sheet_id, name, size, created_at, link_key FROM sheet.account_files($1, $2, $3)";
+	"SELECT upload_id, sheet_id, name, size, created_at, link_key, used, quota FROM sheet.file_usage($3) "
+	"LEFT JOIN LATERAL sheet.account_files($1, $2, $3) ON true";
 static const char files_delete_sql[] = "SELECT sheet.file_delete($1, $2)";
 
 /* The host is the one by which the client has reached this gateway. */
@@ -23,7 +24,7 @@ routes_put_file_url(Buf *to, const Request *request, const char *key, const char
 	buf_puts(to, "\"");
 }
 
-/* ---- GET /v2/files: newest first, in pages ---- */
+/* ---- GET /v2/files: newest first, in pages; a page without files is one row of nulls, with the quota ---- */
 
 static void
 files_answered(Request *request, PGresult *res)
@@ -44,7 +45,9 @@ files_answered(Request *request, PGresult *res)
 		routes_put_file_url(&body, request, PQgetvalue(res, i, 5), PQgetvalue(res, i, 2));
 		buf_puts(&body, "}");
 	}
-	buf_printf(&body, "],\"next\":%s}", rows == FILES_PAGE ? PQgetvalue(res, rows - 1, 0) : "null");
+	buf_printf(&body, "],\"next\":%s", rows == FILES_PAGE ? PQgetvalue(res, rows - 1, 0) : "null");
+	buf_printf(&body, ",\"used\":%s,\"quota\":%s}", PQgetisnull(res, 0, 6) ? "null" : PQgetvalue(res, 0, 6),
+			   PQgetisnull(res, 0, 7) ? "null" : PQgetvalue(res, 0, 7));
 	request_add_header(request, "Cache-Control", "private, no-cache");
 	request_json(request, 200, &body);
 }
