@@ -1,6 +1,6 @@
 /*
- * things.test.mjs - what is around the grid: names of sheets, the list, who has access, the account, CSV files, names of versions,
- * and the history of a person or of cells.
+ * things.test.mjs - what is around the grid: names of sheets, the list, who has access, the account, CSV files, uploaded
+ * files, names of versions, and the history of a person or of cells.
  */
 import assert from 'node:assert/strict';
 import fs from 'node:fs/promises';
@@ -216,6 +216,47 @@ test('around the grid', { timeout: 420000 }, async (t) => {
 		await waitUntil(async () => (await cluster.psql('SELECT (SELECT count(*) FROM sheet.import) + (SELECT count(*) FROM sheet.import_part)')) === '0', 'the parts to be removed');
 		await toList(ann);
 		await untilNames(ann, ['Copied', 'Our house']);
+	});
+
+	await step('what one has uploaded is shown in small, its address is copied, and it is deleted', async () => {
+		const { page } = ann;
+		const png = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');
+		const { token } = await page.evaluate(() => JSON.parse(sessionStorage.getItem('pg_sheet.session')));
+		for (const [name, content] of [['a (1) [x].png', png], ['notes.txt', 'some notes'], ['fake.png', '<html>']]) {
+			const form = new FormData();
+			form.append('fid', id);
+			form.append('token', token);
+			form.append('uploadfile', new Blob([content]), name);
+			assert.equal((await (await fetch(`${gateway.url}/uploadchunk`, { method: 'POST', body: form })).json()).success, true);
+		}
+		const loaded = () => page.evaluate(() => performance.getEntriesByType('resource').filter(({ name }) => /\/album-/.test(name)).length);
+		assert.equal(await loaded(), 0);
+		await page.getByRole('button', { name: 'My files' }).click();
+		const dialog = page.getByRole('dialog', { name: 'My files' });
+		await dialog.getByText('Files: 3, 86 bytes in all').waitFor();
+		assert.ok((await loaded()) > 0);
+		assert.deepEqual(await dialog.locator('li .name').allTextContents(), ['fake.png', 'notes.txt', 'a (1) [x].png']);
+		assert.deepEqual(await dialog.locator('li .about a').allTextContents(), ['Our house', 'Our house', 'Our house']);
+		// A name does not make a picture: the gateway gives such a file as an attachment.
+		const picture = dialog.locator('.thumbnail img');
+		await waitUntil(async () => (await picture.count()) === 1 && (await picture.evaluate((image) => image.naturalWidth)) === 1, 'one picture');
+		const copied = async (name) => {
+			await page.evaluate(() => navigator.clipboard.writeText(''));
+			await dialog.getByRole('button', { name }).click();
+			return waitUntil(() => page.evaluate(() => navigator.clipboard.readText()), 'the address');
+		};
+		const url = await copied('Copy the address of a (1)');
+		assert.match(url, /^http:\/\/[^/]+\/i\/[\w-]+\/a%20(\(|%28)1(\)|%29)%20(\[|%5B)x(\]|%5D)\.png$/);
+		assert.equal((await fetch(url)).headers.get('content-type'), 'image/png');
+		assert.equal(await copied('Copy a (1) [x].png as Markdown'), `![a (1) \\[x\\].png](${url.replace('(', '%28').replace(')', '%29')})`);
+		assert.equal(await copied('Copy a (1) [x].png as HTML'), `<img src="${url}" alt="a (1) [x].png">`);
+		await dialog.getByRole('button', { name: 'Delete notes.txt' }).click();
+		await page.locator('dialog').last().getByRole('button', { name: 'Delete', exact: true }).click();
+		await dialog.getByText('Files: 2, 76 bytes in all').waitFor();
+		assert.match(await page.evaluate(() => document.activeElement.ariaLabel), /^Delete a \(1\)/);
+		assert.equal(await cluster.psql(`SELECT string_agg(name, ' ' ORDER BY name) FROM sheet.file WHERE sheet_id = ${id}`), 'a (1) [x].png fake.png');
+		await page.keyboard.press('Escape');
+		await dialog.waitFor({ state: 'detached' });
 	});
 
 	await step('the list is searched, sorted, and sheets are renamed in it', async () => {

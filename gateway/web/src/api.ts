@@ -77,7 +77,7 @@ function postInit(body: object): RequestInit {
 }
 
 /** Tries one gateway after another. */
-async function tryGateways(bases: string[], path: string, init: RequestInit, again: boolean, timeout = timeoutMs): Promise<unknown> {
+export async function tryGateways(bases: string[], path: string, init: RequestInit, again: boolean, timeout = timeoutMs): Promise<unknown> {
 	let problem: unknown;
 	for (const base of bases) {
 		try {

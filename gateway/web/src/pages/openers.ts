@@ -1,4 +1,4 @@
-// openers.ts - what opens the dialogs of the account and of imports, whose modules are loaded at their first use.
+// openers.ts - what opens the dialogs of the account, its files and imports, whose modules are loaded at their first use.
 import { button, h, notify } from '../dom';
 import { loadDialogTexts, t } from '../i18n';
 import type { Navigation } from '../main';
@@ -22,6 +22,12 @@ export function accountButton(session: Session, navigation: Navigation): HTMLBut
 		},
 	);
 	return opener;
+}
+
+/** The button that opens what the account has uploaded. */
+export function albumButton(session: Session, sheetName: (fid: number) => string | undefined): HTMLElement {
+	const open = () => withModule(import('../files/album'), ({ openAlbum }) => openAlbum(session, sheetName));
+	return button(t('album.title'), open, { 'aria-haspopup': 'dialog' });
 }
 
 /** The button that chooses a file. Files may be dropped anywhere on the page, too, until `signal`; `area` shows it. */

@@ -6,7 +6,7 @@ import type { Navigation } from '../main';
 import { watchLeftovers, type Leftovers } from '../outbox';
 import type { SheetInfo } from '../answers';
 import type { Session } from '../api';
-import { accountButton, importButton } from './openers';
+import { accountButton, albumButton, importButton } from './openers';
 import { arrange, needsAll, sortedNext, unarranged, type Shown, type SortKey } from './sorting';
 import { switches } from './switches';
 
@@ -260,7 +260,14 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 	main.append(
 		h('div', { class: 'heading' }, h('h1', {}, t('sheets.title')), button(t('sheets.new'), create, { class: 'primary' })),
 		h('div', { class: 'tabs', role: 'group', 'aria-label': t('sheets.title') }, ...tabs),
-		h('div', { class: 'tools' }, search, importButton(session, main, navigation, ended.signal), h('a', { href: '/paste.html' }, t('sheets.paste'))),
+		h(
+			'div',
+			{ class: 'tools' },
+			search,
+			importButton(session, main, navigation, ended.signal),
+			albumButton(session, (fid) => sheets.find((sheet) => sheet.fid === fid)?.name),
+			h('a', { href: '/paste.html' }, t('sheets.paste')),
+		),
 		unsent,
 		list,
 	);
