@@ -1,7 +1,7 @@
 /*
  * pointing.test.mjs - what points at cells while somebody else inserts and deletes rows and columns: what was cut or copied, the
  * selection, open questions, drags; merges, which ask before they delete; pictures for cells;
- * finding, replacing and printing.
+ * finding, replacing, tags and printing.
  */
 import assert from 'node:assert/strict';
 import test from 'node:test';
@@ -445,6 +445,51 @@ test('what points at cells moves with them', { timeout: 600000 }, async (t) => {
 		assert.equal(await sql(`SELECT count(*) FROM sheet.account_files(as_uid => (SELECT uid FROM sheet.account WHERE name = 'bob'))`), '0');
 		await page.unroute('**/uploadchunk');
 		await bob.page.goto('about:blank');
+	});
+	await step('tags of a column are counted, found, and chosen for a cell by the keyboard', 'red, blue\nred\n\n"a, b",blue\nlast\t=1+1', async () => {
+		await sql(`SELECT sheet.set(${id}, 'A4', '"a, b",blue')`);
+		await ann.untilShows('A4', '"a, b",blue');
+		await ann.goTo('A1');
+		await page.locator('.bar .more').click();
+		await page.getByRole('button', { name: 'Tags', exact: true }).click();
+		const panel = page.locator('.drawer[data-drawer=tags]');
+		const shown = () => panel.locator('.tags li').evaluateAll((all) => all.map((item) => `${item.dataset.tag} ${item.querySelector('.rows').textContent}${item.querySelector('input').checked ? ' *' : ''}`).join('; '));
+		const untilTags = (expected) => {
+			let last;
+			return waitUntil(async () => (last = await shown()) === expected, () => `the tags ${expected}; there are ${last}`);
+		};
+		await untilTags('blue 2 *; red 2 *; a, b 1; last 1');
+		assert.equal(await sql(`SELECT string_agg(tag || ' ' || rows, '; ') FROM sheet.tag_counts(${id}, 'A')`), 'blue 2; red 2; a, b 1; last 1', 'the counts of SQL');
+		// A tag finds its cells, one after the other; a checkbox adds it to the cell.
+		await panel.getByRole('button', { name: 'blue', exact: true }).focus();
+		await key('Enter');
+		await untilSelected('A4');
+		await untilTags('blue 2 *; red 2; a, b 1 *; last 1');
+		await key('Enter');
+		await untilSelected('A1');
+		await panel.getByRole('checkbox', { name: 'The selected cell has last' }).focus();
+		await key('Space');
+		await untilStored('A1=red, blue, last A2=red A4="a, b",blue A5=last B5==1+1');
+		await untilTags('blue 2 *; last 2 *; red 2 *; a, b 1');
+		await panel.getByRole('checkbox', { name: 'The selected cell has red' }).uncheck();
+		await ann.goTo('A3');
+		await panel.getByLabel('New tag').fill('x, y');
+		await key('Enter');
+		await untilStored('A1=blue, last A2=red A3="x, y" A4="a, b",blue A5=last B5==1+1');
+		// What others write is counted, a column has its own separator, and a formula is not one of its lists.
+		await sql(`SELECT sheet.set(${id}, 'A2', 'red;blue')`);
+		await untilTags('blue 2; last 2; a, b 1; red;blue 1; x, y 1 *');
+		await panel.getByLabel('Separator').selectOption(';');
+		await untilTags('"a, b",blue 1; blue 1; blue, last 1; last 1; red 1; x, y 1 *');
+		assert.equal(await sql(`SELECT target || ' ' || value::text FROM sheet.properties(${id}) WHERE key = 'list'`), 'A:A ";"');
+		await ann.goTo('B5');
+		await panel.getByText('Column B has no lists.').waitFor();
+		assert.equal(await panel.getByLabel('Separator').inputValue(), ',');
+		assert.ok(await panel.getByLabel('New tag').isDisabled());
+		await ann.goTo('A3');
+		await untilTags('"a, b",blue 1; blue 1; blue, last 1; last 1; red 1; x, y 1 *');
+		if (process.env.SCREENSHOTS) await page.screenshot({ path: `${process.env.SCREENSHOTS}/tags.png` });
+		await panel.getByRole('button', { name: 'Close' }).click();
 	});
 	await step('the drawer is loaded at its first use, and speaks Chinese', 'a', async () => {
 		const loaded = () => page.evaluate(() => performance.getEntriesByType('resource').filter(({ name }) => /\/find-/.test(name)).length);

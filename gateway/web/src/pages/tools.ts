@@ -1,10 +1,11 @@
-// tools.ts - what the page does with a sheet besides editing: finds and replaces, publishes cells as a paste, prints. Keys and buttons.
+// tools.ts - what the page does with a sheet besides editing: finds and replaces, tags, publishes cells as a paste, prints. Keys and buttons.
 import { button, notify } from '../dom';
 import { t } from '../i18n';
 import type { SheetSession } from '../sheet/session';
 import type { Place } from '../v2/messages';
 import type { UniverView } from '../view/univer';
 import type { EditorContext } from './drawer';
+import type { TagDrawer, TagSheet } from '../tags/drawer';
 import type { FindDrawer } from './find';
 import { addPrinting } from './print';
 
@@ -22,6 +23,7 @@ export interface Tools {
 
 export function addTools({ context, session, view, name }: ToolParts): Tools {
 	let find: Promise<FindDrawer> | undefined;
+	let tags: Promise<TagDrawer> | undefined;
 	let ended = false;
 	const sheetNow = () => {
 		const grid = view();
@@ -30,23 +32,37 @@ export function addTools({ context, session, view, name }: ToolParts): Tools {
 		return { name: name(), parts, contentOf: (place: Place) => grid.contentOf(place) ?? { content: '', shown: '' }, unread: () => session.unread };
 	};
 
+	const cells = {
+		contentAt({ row, col }: Place) {
+			session.flush();
+			return view()?.read(row, col).content ?? '';
+		},
+		shownAt: (place: Place) => view()?.contentOf(place)?.shown ?? '',
+		canEdit: () => session.canEdit,
+		holderOf: (place: Place) => session.holderOf(place),
+		write: (...edits: Parameters<SheetSession['write']>) => session.write(...edits),
+	};
+
+	async function openTags(): Promise<void> {
+		const sheet = sheetNow();
+		if (!sheet) return;
+		void view()?.acceptEditing();
+		const property: TagSheet['property'] = (target) => session.properties().value(target);
+		tags ??= import('../tags/drawer').then(({ TagDrawer }) => new TagDrawer(context, { ...sheet, ...cells, property }));
+		try {
+			const drawer = await tags;
+			if (!ended) drawer.open();
+		} catch {
+			tags = undefined;
+			notify(t('error.unreachable'), 'problem');
+		}
+	}
+
 	async function openFind(replace: boolean): Promise<void> {
 		const sheet = sheetNow();
 		if (!sheet) return;
 		void view()?.acceptEditing();
-		find ??= import('./find').then(({ FindDrawer }) => {
-			const contentAt = ({ row, col }: Place) => {
-				session.flush();
-				return view()?.read(row, col).content ?? '';
-			};
-			const grid = { contentAt, shownAt: (place: Place) => view()?.contentOf(place)?.shown ?? '' };
-			const rest = {
-				canEdit: () => session.canEdit,
-				holderOf: (place: Place) => session.holderOf(place),
-				write: (edits: Parameters<SheetSession['write']>[0]) => session.write(edits),
-			};
-			return new FindDrawer(context, { ...sheet, ...grid, ...rest });
-		});
+		find ??= import('./find').then(({ FindDrawer }) => new FindDrawer(context, { ...sheet, ...cells }));
 		try {
 			const drawer = await find;
 			if (!ended) drawer.open(replace);
@@ -85,6 +101,7 @@ export function addTools({ context, session, view, name }: ToolParts): Tools {
 		buttons: [
 			button(t('find.title'), () => void openFind(false)),
 			button(t('publish.title'), () => void publish(), { class: 'for-accounts', 'aria-haspopup': 'dialog' }),
+			button(t('tags.title'), () => void openTags()),
 			button(t('print.title'), () => window.print()),
 		],
 		end() {
