@@ -1,10 +1,10 @@
 // Cells that become a paste: quoting, what is empty, and texts that look like formulas.
 import { expect, it, vi } from 'vitest';
 import Papa from 'papaparse';
-import { readTable, writeTable } from '../src/paste/tsv';
+import { readTable, writeTable } from '../../src/paste/tsv';
 
 vi.stubGlobal('document', { documentElement: { lang: 'en' } });
-const { escapeFormulas, trimmed, writeCsv } = await import('../src/pastes/publish');
+const { escapeFormulas, trimmed, writeCsv } = await import('../../src/pastes/publish');
 
 const rows = [
 	['a,b', ' c ', 'say "hi"'],
