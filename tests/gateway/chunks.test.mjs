@@ -5,10 +5,11 @@ import crypto from 'node:crypto';
 import { once } from 'node:events';
 import fs from 'node:fs';
 import http from 'node:http';
+import os from 'node:os';
 import path from 'node:path';
 import { Cluster } from '../lib/cluster.mjs';
 import { call, multipart, newSheet, post, register, request, signToken, tokenParts } from '../lib/client.mjs';
-import { waitUntil } from '../lib/processes.mjs';
+import { runAs, waitUntil } from '../lib/processes.mjs';
 
 const maxUpload = 4 << 20;
 let cluster;
@@ -452,6 +453,66 @@ describe('refusals', () => {
 		const urls = await Promise.all(['one', 'two', 'three'].map(async (text) => [text, pathOf(await upload(Buffer.from(text), 'image.png'))]));
 		assert.equal(new Set(urls.map(([, url]) => url)).size, 3);
 		for (const [text, url] of urls) assert.equal((await request(gateway, 'GET', url)).text, text);
+	});
+
+	test('programs upload in their own forms, with a token for uploads: PicGo, ShareX, curl, and a script as Typora runs it', async () => {
+		const { token } = (await request(gateway, 'POST', '/v2/tokens', { headers: { authorization: `Bearer ${anna.token}`, 'content-type': 'application/json' }, body: JSON.stringify({ label: 'programs', scopes: ['upload'], days: 1 }) })).json;
+		const kinds = {
+			'p.png': ['89504e470d0a1a0a0000000d49484452', 'image/png'],
+			'p.jpg': ['ffd8ffe000104a464946000101', 'image/jpeg'],
+			'p.webp': ['524946461a000000574542505650384c', 'image/webp'],
+			'图 1.svg': [Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>').toString('hex'), 'image/svg+xml'],
+			'page.png': [Buffer.from('<html><script>1</script></html>').toString('hex'), 'image/png'],
+		};
+		const shown = { 'p.png': 'image/png', 'p.jpg': 'image/jpeg', 'p.webp': 'image/webp' };
+		/** The address opens the bytes; what is no picture is an attachment, whatever it is called. */
+		const check = async (url, name, bytes) => {
+			const answer = await request(gateway, 'GET', new URL(url).pathname);
+			assert.deepEqual([answer.status, answer.headers['content-type']], [200, shown[name] ?? 'application/octet-stream'], name);
+			assert.equal(/^attachment/.test(answer.headers['content-disposition'] ?? ''), !(name in shown), name);
+			assert.equal(answer.text, bytes.toString(), name);
+		};
+		/** PicGo 3.1.0 with picgo-plugin-web-uploader 1.1.1: the fields of the user first, no charset, the type by the name. */
+		const picgo = (bytes, name, type) => {
+			const boundary = '--------------------------14fda007cc8906a6d9f6689e';
+			const part = (head, value) => [`--${boundary}\r\nContent-Disposition: form-data; ${head}\r\n\r\n`, value, '\r\n'];
+			const parts = [...part('name="fid"', String(fid)), ...part('name="token"', token), ...part(`name="uploadfile"; filename="${name}"\r\nContent-Type: ${type}`, bytes), `--${boundary}--\r\n`];
+			const body = Buffer.concat(parts.map((each) => Buffer.from(each)));
+			const headers = { accept: 'application/json, text/plain, */*', 'content-type': `multipart/form-data; boundary=${boundary}`, 'user-agent': 'PicGo', 'content-length': body.length };
+			return { headers, body };
+		};
+		/** ShareX with a custom uploader: the token in a header. */
+		const sharex = (bytes, name, type) => {
+			const boundary = '-----------------------8dd0e4a1b2c3d4e';
+			const head = `--${boundary}\r\nContent-Disposition: form-data; name="fid"\r\n\r\n${fid}\r\n--${boundary}\r\nContent-Disposition: form-data; name="uploadfile"; filename="${name}"\r\nContent-Type: ${type}\r\n\r\n`;
+			const body = Buffer.concat([Buffer.from(head), bytes, Buffer.from(`\r\n--${boundary}--\r\n`)]);
+			return { headers: { 'user-agent': 'ShareX/17.0.0', authorization: `Bearer ${token}`, 'content-type': `multipart/form-data; boundary=${boundary}`, 'content-length': body.length }, body };
+		};
+		const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'upload-'));
+		try {
+			for (const [name, [hex, type]] of Object.entries(kinds)) {
+				const bytes = Buffer.from(hex, 'hex');
+				for (const form of [picgo, sharex]) {
+					const { json, text } = await request(gateway, 'POST', '/uploadchunk', form(bytes, name, type));
+					assert.equal(json?.success, true, text);
+					await check(json.url, name, bytes);
+				}
+				fs.writeFileSync(path.join(directory, name), bytes);
+			}
+			// Typora takes the last lines of the output, as many as it has files. curl waits for 100 Continue before a large body.
+			const script = path.join(directory, 'upload.sh');
+			fs.writeFileSync(script, `for file; do curl -fsS -w '\\n' --noproxy '*' -H 'Authorization: Bearer ${token}' -F fid=${fid} -F "uploadfile=@$file" ${gateway.url}/uploadchunk | sed -n 's/.*"url":"\\([^"]*\\)".*/\\1/p'; done\n`);
+			const names = Object.keys(kinds);
+			fs.chmodSync(directory, 0o755);
+			const { code, stdout, stderr } = await runAs('sh', [script, ...names.map((name) => path.join(directory, name))]);
+			assert.equal(code, 0, stderr);
+			const urls = stdout.trimEnd().split('\n');
+			assert.equal(urls.length, names.length, stdout);
+			for (const [i, name] of names.entries()) await check(urls[i], name, fs.readFileSync(path.join(directory, name)));
+		} finally {
+			fs.rmSync(directory, { recursive: true });
+		}
+		assert.equal((await request(gateway, 'GET', `/v2/sheets/${fid}/cells?range=A1`, { headers: { authorization: `Bearer ${token}` } })).status, 403, 'the token is for uploads');
 	});
 
 	test('an account lists what it has uploaded, and deletes it', async () => {
