@@ -292,37 +292,43 @@ export class Cluster {
 		return `host=${this.directory}/socket${port} user=${role} dbname=${name}`;
 	}
 
-	/** A new data directory. In a check, initdb makes the first one, and the others are copies. */
-	async makeData(data) {
-		const template = process.env.CHECK_DIR && path.join(process.env.CHECK_DIR, 'initdb');
-		if (template && fs.existsSync(template)) return mustRunAs('cp', ['-a', template, data]);
-		await mustRunAs(path.join(this.bin, 'initdb'), [
-			'-D',
-			data,
-			'-U',
-			'postgres',
-			'-A',
-			'trust',
-			'--data-checksums',
-			'--encoding=UTF8',
-			'--locale=C.UTF-8',
-			'--no-instructions',
-			'--no-sync',
-		]);
-		// The template appears as a whole, by its rename; of several files that begin together, one makes it.
-		if (template) await runAs('sh', ['-c', `cp -a "$1" "$2.$$" && mv -T "$2.$$" "$2" || rm -rf "$2.$$"`, '-', data, template]);
+	/** A new data directory, without the database. */
+	initdb(data) {
+		const options = ['-U', 'postgres', '-A', 'trust', '--data-checksums', '--encoding=UTF8', '--locale=C.UTF-8', '--no-instructions', '--no-sync'];
+		return mustRunAs(path.join(this.bin, 'initdb'), ['-D', data, ...options]);
 	}
 
-	async initializePostgres() {
-		await this.makeData(path.join(this.directory, 'data'));
-		await this.startPostgres();
-		await mustRunAs(path.join(this.bin, 'psql'), [
-			'-XqAt',
-			'-c',
-			`CREATE DATABASE ${database}`,
-			this.conninfo('postgres', 'postgres'),
-		]);
+	async createDatabase() {
+		await mustRunAs(path.join(this.bin, 'psql'), ['-XqAt', '-c', `CREATE DATABASE ${database}`, this.conninfo('postgres', 'postgres')]);
 		await this.psql('CREATE EXTENSION pg_sheet; CREATE ROLE gateway LOGIN IN ROLE sheet_gateway');
+	}
+
+	/**
+	 * A running server with the database, the extension and the gateways' role. In a check, the first cluster makes a data directory
+	 * that has them, and all are copies of it.
+	 */
+	async initializePostgres() {
+		const data = path.join(this.directory, 'data');
+		const template = process.env.CHECK_DIR && path.join(process.env.CHECK_DIR, 'initdb');
+		if (!template) {
+			await this.initdb(data);
+			await this.startPostgres();
+			await this.createDatabase();
+			return;
+		}
+		if (!fs.existsSync(template)) {
+			await this.initdb(data);
+			const { settings } = this;
+			this.settings = { shared_preload_libraries: settings.shared_preload_libraries, listen_addresses: '', fsync: 'off' };
+			await this.startPostgres();
+			await this.createDatabase();
+			await this.stopPostgres();
+			this.settings = settings;
+			// The template appears as a whole, by its rename; of several files that begin together, one makes it.
+			await runAs('sh', ['-c', 'mv -T "$1" "$2" 2>/dev/null || rm -rf "$1"', '-', data, template]);
+		}
+		await mustRunAs('cp', ['-a', template, data]);
+		await this.startPostgres();
 	}
 
 	async startPostgres() {
