@@ -53,7 +53,8 @@ test_files() {
 	[ -n "$pattern" ] || return 0
 	# shellcheck disable=SC2086 # a pattern
 	mapfile -t files < <(cd "$source_dir/tests/$suite" && grep "$measuring" -E '^(//|#) measures ' $pattern |
-		if [ "${LONG:-0}" = 0 ]; then cat; else xargs -r grep -lE '(steps_to_run|seconds_to_run|rounds_to_run|roundsToRun)\(' || true; fi)
+		if [ "${LONG:-0}" = 0 ]; then cat; else xargs -r grep -lE '(steps_to_run|seconds_to_run|rounds_to_run|roundsToRun)\(' || true; fi |
+		if [ "$suite" = browser ]; then xargs -r ls -S; else cat; fi) # the long ones first, so that none runs alone at the end
 	case $suite in unit | regress | isolation) files=("${files[@]##*/}") files=("${files[@]%.*}") ;; esac
 }
 
