@@ -116,6 +116,31 @@ network_list_contains(const char *list, const char *address)
 	return found;
 }
 
+/* https://www.iana.org/assignments/iana-ipv4-special-registry and iana-ipv6-special-registry. */
+#define NETWORK_SPECIAL_IPV4                                                                                           \
+	"0.0.0.0/8,10.0.0.0/8,100.64.0.0/10,127.0.0.0/8,169.254.0.0/16,172.16.0.0/12,192.0.0.0/24,192.0.2.0/24,"           \
+	"192.31.196.0/24,192.52.193.0/24,192.88.99.0/24,192.168.0.0/16,192.175.48.0/24,198.18.0.0/15,198.51.100.0/24,"     \
+	"203.0.113.0/24,224.0.0.0/3"
+#define NETWORK_GLOBAL_IPV6	 "2000::/3"
+#define NETWORK_SPECIAL_IPV6 "2001::/23,2001:db8::/32,2002::/16,2620:4f:8000::/48,3fff::/20"
+#define NETWORK_NAT64		 "64:ff9b::/96"
+
+bool
+network_is_special(const char *address)
+{
+	Network network;
+	char embedded[INET_ADDRSTRLEN];
+
+	if (!network_parse_address(address, &network))
+		return true;
+	if (network_list_contains(NETWORK_NAT64, address) || memcmp(network.bytes, mapped, sizeof(mapped)) == 0)
+	{
+		inet_ntop(AF_INET, network.bytes + sizeof(mapped), embedded, sizeof(embedded));
+		return network_list_contains(NETWORK_SPECIAL_IPV4, embedded);
+	}
+	return !network_list_contains(NETWORK_GLOBAL_IPV6, address) || network_list_contains(NETWORK_SPECIAL_IPV6, address);
+}
+
 const char *
 network_split(const char *address, char host[NETWORK_HOST_MAX])
 {

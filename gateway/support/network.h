@@ -14,6 +14,13 @@ extern bool network_is_address(const char *text);
 /* An IPv4-mapped address (::ffff:a.b.c.d) counts as IPv4. Returns false for text that is no address. */
 extern bool network_list_contains(const char *list, const char *address);
 
+/*
+ * Whether the address is not one of the public Internet, by IANA's registries of special-purpose addresses: loopback,
+ * private, link-local, shared, documentation, multicast, and others. An IPv6 address that stands for an IPv4 address
+ * (mapped, NAT64) is judged by that. True for text that is no address.
+ */
+extern bool network_is_special(const char *address);
+
 /* Splits host:port, or [host]:port, whose host is copied without the brackets. Returns the port; NULL if there is none.
  */
 extern const char *network_split(const char *address, char host[NETWORK_HOST_MAX]);
