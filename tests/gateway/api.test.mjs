@@ -4,7 +4,9 @@
  */
 import { after, before, beforeEach, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
-import { Cluster, PsqlSession, waitUntil } from '../lib/cluster.mjs';
+import { execFile } from 'node:child_process';
+import path from 'node:path';
+import { Cluster, PsqlSession, repository, waitUntil } from '../lib/cluster.mjs';
 import { call, multipart, newSheet, post, register, request } from '../lib/client.mjs';
 import { rawExchange } from '../lib/raw.mjs';
 import { RawClient, pageModule } from '../lib/v2.mjs';
@@ -506,5 +508,28 @@ describe('writing cells', () => {
 		const written = await elapsed(anna.token);
 		assert.ok(refused < written, `${refused} ms for what is refused, ${written} ms for what is written`);
 		await done(401, 'PUT', `/v2/sheets/${fid}/cells?range=A1`, { token: anna.token, values: [[1]] }, { token: null });
+	});
+});
+
+describe('the example in Python', () => {
+	const run = (token, ...more) =>
+		new Promise((resolve) => {
+			execFile('python3', [path.join(repository, 'clients/python/example.py'), gateway.url, String(fid), ...more], { env: { ...process.env, PG_SHEET_TOKEN: token } }, (error, stdout, stderr) =>
+				resolve({ code: error?.code ?? 0, stdout, stderr }),
+			);
+		});
+	test('appends rows, reads CSV, and counts without losing a change of others', async () => {
+		const { token } = await newToken(['edit']);
+		const first = await run(token);
+		assert.deepEqual([first.code, first.stdout], [0, "appended A1:B2\n['apples', '3']\n['pears', '4.5']\nvisits: 1\n"], first.stderr);
+		const all = await Promise.all(Array.from({ length: 4 }, () => run(token)));
+		assert.deepEqual(all.map(({ code, stderr }) => [code, stderr]), Array(4).fill([0, '']));
+		assert.deepEqual(all.map(({ stdout }) => /visits: (\d+)/.exec(stdout)[1]).sort(), ['2', '3', '4', '5']);
+		assert.equal((await cells('A1:B100')).length, 20);
+	});
+	test('tells why it is refused', async () => {
+		const { code, stderr } = await run((await newToken(['read'])).token);
+		assert.equal(code, 1);
+		assert.match(stderr, /403/);
 	});
 });
