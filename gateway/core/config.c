@@ -9,6 +9,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <openssl/crypto.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,8 +17,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <openssl/crypto.h>
 
 #include "auth/jwt.h"
 #include "db/pgconninfo.h"
@@ -462,6 +461,7 @@ is_ip_port(const char *text)
 static bool
 loader_check(Loader *loader)
 {
+	static const char *const networks[] = {"trusted-proxies", "admin-networks", "webhook-networks"};
 	Config *config = loader->config;
 
 	if (config->listen_address[0] == '\0')
@@ -486,10 +486,11 @@ loader_check(Loader *loader)
 		return loader_refuse(loader, "web-root", strerror(errno));
 	if ((config->password_memory & (config->password_memory - 1)) != 0)
 		return loader_refuse(loader, "password-memory", "it is not a power of two");
-	if (!network_list_is_valid(config->trusted_proxies))
-		return loader_refuse(loader, "trusted-proxies", "it is not a list of addresses and networks (10.0.0.0/8)");
-	if (!network_list_is_valid(config->admin_networks))
-		return loader_refuse(loader, "admin-networks", "it is not a list of addresses and networks (10.0.0.0/8)");
+	for (size_t i = 0; i < sizeof(networks) / sizeof(networks[0]); i++)
+	{
+		if (!network_list_is_valid(*setting_text(setting_find(networks[i], strlen(networks[i])), config)))
+			return loader_refuse(loader, networks[i], "it is not a list of addresses and networks (10.0.0.0/8)");
+	}
 	if (!is_host_list(config->zookeeper_hosts))
 		return loader_refuse(loader, "zookeeper-hosts", "it is not a list of host:port");
 	if (!is_zookeeper_path(config->zookeeper_root))

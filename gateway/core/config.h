@@ -48,6 +48,8 @@ typedef struct Config
 	char *default_link_role;
 	char *anonymous_pastes;
 	int pastes_per_address;
+	int webhook_requests;
+	char *webhook_networks;
 	char *log_level;
 	char *log_format;
 	int max_connections;

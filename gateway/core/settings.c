@@ -103,6 +103,12 @@ const Setting settings[] = {
 	{"Sharing", "pastes-per-address", SETTING_INT, RELOADED(pastes_per_address), "60", 0, 100000, "a minute", "",
 	 "Pastes per account, or without a token per client address, with a burst of the same number; more get 429. A "
 	 "paste counts once for each 4 kB. Loopback is not limited. 0: no limit."},
+	{"Sharing", "webhook-requests", SETTING_INT, RELOADED(webhook_requests), "32", 0, 256, "requests", "",
+	 "Requests to the addresses of webhooks at a time: at most 4 of them to one host, and 8 of webhooks that one "
+	 "account has made. 0: this gateway sends none."},
+	{"Sharing", "webhook-networks", SETTING_TEXT, RELOADED(webhook_networks), "", 0, 0, "", "comma-separated networks",
+	 "Networks to which webhooks may be sent although they are loopback, private, link-local or otherwise special; for "
+	 "example 10.1.2.0/24. Whoever owns a sheet can then send requests to what listens there."},
 	{"Logging", "log-level", SETTING_CHOICE, RELOADED(log_level), "info", 0, 0, "", "error warn info debug",
 	 "Least severe level that is logged."},
 	{"Logging", "log-format", SETTING_CHOICE, RELOADED(log_format), "text", 0, 0, "", "text json",

@@ -26,7 +26,10 @@
 #include "http/routes/routes.h"
 #include "http/server/listen.h"
 #include "transport/certificate.h"
+#include "transport/client.h"
+#include "transport/lookup.h"
 #include "transport/transport.h"
+#include "webhooks/webhooks.h"
 #include "ws/session/session.h"
 #include "ws/wire/socket.h"
 #include "ws/cache/snapshot.h"
@@ -56,6 +59,7 @@ static char **main_argv;
 static uint64_t longest_us; /* iteration of the loop in this second */
 static int exit_status;
 static bool ending;
+static bool webhooks_open;
 
 int64_t
 gateway_now(void)
@@ -255,6 +259,14 @@ main_start_services(void)
 		main_say("libwebsockets cannot be started: is the package libwebsockets-evlib-uv installed?");
 		return false;
 	}
+	if (!client_start())
+	{
+		main_say("the client for webhooks cannot be started: can the system's certificates be read?");
+		return false;
+	}
+	lookup_start(&gateway.loop);
+	webhooks_start();
+	webhooks_open = true;
 	if (!listen_start(&router_handler))
 		return false;
 	gateway.coord = coord_open(&gateway.loop, &coordination, &events);
@@ -272,6 +284,12 @@ main_stop_services(void)
 						  (uv_handle_t *) &signals[0],	(uv_handle_t *) &signals[1],   (uv_handle_t *) &signals[2]};
 
 	listen_stop();
+	if (webhooks_open)
+	{
+		webhooks_stop();
+		client_stop();
+		lookup_stop();
+	}
 	transport_stop();
 	reach_close();
 	database_close();

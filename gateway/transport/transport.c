@@ -33,6 +33,7 @@
 #include <uv.h>
 
 #define TRANSPORT_READ_BYTES		65536 /* at once */
+#define TRANSPORT_ANSWER_BYTES		16384 /* of the head of an answer to client.c, which has no more */
 #define TRANSPORT_DESCRIPTORS		4096 /* of the process, beside those of connections; a table has 16 bytes for each */
 #define TRANSPORT_FIRST_DESCRIPTORS 256	 /* those of the start are below */
 #define TRANSPORT_NEVER				1000000 /* seconds */
@@ -250,6 +251,7 @@ transport_start(uv_loop_t *loop, int connections, bool tls)
 				   LWS_SERVER_OPTION_ADOPT_APPLY_LISTEN_ACCEPT_CONFIG,
 		.listen_accept_role = "raw-skt",
 		.listen_accept_protocol = "transport",
+		.max_http_header_data = TRANSPORT_ANSWER_BYTES,
 		.pt_serv_buf_size = LWS_PRE + TRANSPORT_READ_BYTES,
 		.timeout_secs = TRANSPORT_NEVER,
 		.gid = (gid_t) -1,
@@ -284,6 +286,18 @@ transport_stop(void)
 		return;
 	lws_context_destroy(transport_context);
 	uv_close((uv_handle_t *) &transport_idle, NULL);
+}
+
+struct lws_context *
+transport_lws(void)
+{
+	return transport_context;
+}
+
+uv_loop_t *
+transport_loop(void)
+{
+	return transport_idle.loop;
 }
 
 /* ---- life ---- */

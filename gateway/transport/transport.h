@@ -73,6 +73,10 @@ extern void transport_limit_received(Transport *transport, int bytes);
  * transport_limit_received(). Enlarges a full buffer of the kernel, within bounds. */
 extern void transport_make_room(Transport *transport);
 
+/* For client.c: libwebsockets' context, and its loop. */
+extern struct lws_context *transport_lws(void);
+extern uv_loop_t *transport_loop(void);
+
 extern TransportPhase transport_phase(const Transport *transport);
 /* False also for a client that has sent something else at a port of TLS. */
 extern bool transport_is_tls(const Transport *transport);

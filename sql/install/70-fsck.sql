@@ -46,6 +46,7 @@ CREATE FUNCTION sheet.fsck_catalog(only_sheet bigint) RETURNS TABLE (sheet_id bi
 		UNION ALL SELECT o.sheet_id, 'ownership' FROM sheet.ownership o
 		UNION ALL SELECT l.sheet_id, 'links' FROM sheet.link l
 		UNION ALL SELECT l.sheet_id, 'rectangles of links' FROM sheet.link_rect l
+		UNION ALL SELECT w.sheet_id, 'webhooks' FROM sheet.webhook w
 		UNION ALL SELECT t.sheet_id, 'trims' FROM sheet.log_trim t) r (sheet_id, kind)
 	WHERE only_sheet IS NULL AND NOT EXISTS (SELECT FROM sheet.sheet s WHERE s.sheet_id = r.sheet_id) GROUP BY r.sheet_id
 	UNION ALL

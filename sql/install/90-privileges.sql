@@ -15,6 +15,7 @@ CREATE OR REPLACE FUNCTION sheet.granted(OUT grantee text, OUT privilege text, O
 			get history import_csv import_csv_into info insert_columns insert_rows label_version link_account list_column list_items lock locked locks_read
 			log_edits member_role members newest_version open_link properties purge range read_cells read_csv recover rename
 			change_link create_link links revoke_link
+			change_webhook create_webhook delete_webhook test_webhook webhooks
 			require_lock role_of rollback saved_versions sees_all set set_property set_range share share_link split tag_counts timer_stats_read trash trim
 			unlock unshare version_stats_read versions'),
 		('public', 'EXECUTE', 'ROUTINE', 'paste_create paste_get paste_stats_read'),
@@ -28,7 +29,8 @@ CREATE OR REPLACE FUNCTION sheet.granted(OUT grantee text, OUT privilege text, O
 			account_revoke_token account_revoke_tokens account_seen account_set_password account_token_revoked apply claim client_acknowledged coordinator_acquire
 			coordinator_holder doctor file_abort file_begin file_by_key file_end file_get file_info file_list file_put follow holders import_abort import_begin
 			import_end import_put paste_viewed read_properties read_version register_opening release report_gateway tail'),
-		('sheet_gateway', 'EXECUTE', 'ROUTINE', 'token_find token_used write_cells')
+		('sheet_gateway', 'EXECUTE', 'ROUTINE', 'token_find token_used write_cells'),
+		('sheet_gateway', 'EXECUTE', 'ROUTINE', 'end_webhook take_webhooks watched_sheets')
 	) g (grantee, privilege, kind, names), regexp_split_to_table(g.names, '[[:space:]]+') n (name)
 $$;
 COMMENT ON FUNCTION sheet.granted() IS

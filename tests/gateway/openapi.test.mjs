@@ -183,6 +183,15 @@ describe('answers have the form that the document gives', () => {
 		await send(200, 'DELETE', `${at}/links/${shared.link}`);
 		await send(404, 'DELETE', `${at}/links/999999`);
 		await send(404, 'POST', '/v2/link', { link: shared.key, name: 'Zoe' }, { token: null });
+		const hook = await send(201, 'POST', `${at}/webhooks`, { url: 'https://example.org/' });
+		await send(400, 'POST', `${at}/webhooks`, { url: 'http://10.0.0.1/' });
+		await send(200, 'GET', `${at}/webhooks`);
+		await send(200, 'PATCH', `${at}/webhooks/${hook.webhook}`, { active: false });
+		await send(409, 'POST', `${at}/webhooks/test/${hook.webhook}`, {});
+		await send(200, 'PATCH', `${at}/webhooks/${hook.webhook}`, { active: true, url: 'https://127.0.0.1.invalid/' });
+		await send(200, 'POST', `${at}/webhooks/test/${hook.webhook}`, {});
+		await send(200, 'DELETE', `${at}/webhooks/${hook.webhook}`);
+		await send(404, 'DELETE', `${at}/webhooks/${hook.webhook}`);
 		const record = await send(200, 'POST', '/record', { content: 'twenty bytes are enough', title: 'x', lang: 'csv', expiration: 60 });
 		await send(400, 'POST', '/record', { content: 'short' });
 		await send(413, 'POST', '/record', { content: 'x'.repeat(32769) });

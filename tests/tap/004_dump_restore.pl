@@ -34,6 +34,7 @@ $node->safe_psql('postgres', "SELECT sheet.trash($sheets[2])");
 $node->safe_psql('postgres', "SELECT sheet.share($sheets[0], 'bob', 'editor'), sheet.set_property($sheets[0], 'B:B', 'width', '120')");
 my $upload = $node->safe_psql('postgres', "SELECT upload_id FROM sheet.file_begin($sheets[1], 'picture.png', 'image/png', as_uid => $ann)");
 $node->safe_psql('postgres', "SELECT sheet.file_put($upload, 0, decode(repeat('00ff', 5000), 'hex')), sheet.file_end($upload, 'ff')");
+$node->safe_psql('postgres', "SELECT sheet.create_webhook($sheets[0], 'https://example.org/')");
 $node->safe_psql('postgres', 'CREATE TABLE own (id int PRIMARY KEY, body text) USING sheetlog; INSERT INTO own SELECT g, g::text FROM generate_series(1, 1000) g');
 
 my %questions = (
@@ -44,7 +45,8 @@ my %questions = (
 	members => 'SELECT * FROM sheet.member ORDER BY 1, 2',
 	properties => "SELECT * FROM sheet.properties($sheets[0])",
 	files => 'SELECT f.*, u.*, md5(p.data) FROM sheet.file f LEFT JOIN sheet.file_part p USING (upload_id) LEFT JOIN sheet.file_use u USING (uid)',
-	'numbers that were given out' => join(' UNION ALL ', map { "SELECT '$_', last_value, is_called FROM sheet.$_" } qw(account_uid_seq sheet_number_seq file_upload_id_seq coordinator_epoch_seq lock_number_seq)),
+	'numbers that were given out' => join(' UNION ALL ', map { "SELECT '$_', last_value, is_called FROM sheet.$_" } qw(account_uid_seq sheet_number_seq file_upload_id_seq coordinator_epoch_seq lock_number_seq webhook_id_seq)),
+	webhooks => 'SELECT * FROM sheet.webhook ORDER BY 1',
 	'range of ids' => 'SELECT * FROM sheet.id_range',
 	privileges => "SELECT n.nspname, n.nspacl FROM pg_namespace n WHERE nspname = 'sheet'",
 	'own table' => "SELECT count(*), sum(id), (SELECT amname FROM pg_am a JOIN pg_class c ON a.oid = c.relam WHERE c.relname = 'own') FROM own");

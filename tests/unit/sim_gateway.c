@@ -20,6 +20,7 @@
 #include "ws/room/iteration.h"
 #include "ws/room/members.h"
 #include "ws/room/schedule.h"
+#include "webhooks/webhooks.h"
 #include "ws/v2/v2_session.h"
 
 #define SESSION_MS		 2000
@@ -237,3 +238,9 @@ serves(int64_t sheet_id)
 }
 
 const SimGatewayCalls sim_gateway_calls = {start, accept_client, stop, drain, fail, owner, holds, serves};
+
+/* There are no webhooks. */
+void
+webhooks_edited(int64_t sheet_id)
+{
+}

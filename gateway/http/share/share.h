@@ -14,6 +14,15 @@ extern void route_create_link(Request *request);
 extern void route_change_link(Request *request);
 extern void route_revoke_link(Request *request);
 
+/* webhook_routes.c: the webhooks of a sheet, for its owners. */
+extern bool check_create_webhook(Request *request); /* {url} */
+extern bool check_change_webhook(Request *request); /* {url, active}, both optional */
+extern void route_webhooks(Request *request);
+extern void route_create_webhook(Request *request);
+extern void route_change_webhook(Request *request);
+extern void route_test_webhook(Request *request);
+extern void route_delete_webhook(Request *request);
+
 /* guests.c: who enters by a link */
 extern bool check_enter_link(Request *request); /* {link, name, password}; password is optional */
 extern void route_enter_link(Request *request);

@@ -13,6 +13,7 @@
 
 #include "core/gateway.h"
 #include "support/log.h"
+#include "webhooks/webhooks.h"
 #include "ws/cache/cached_range.h"
 #include "ws/cache/changes.h"
 #include "ws/cache/snapshot.h"
@@ -65,6 +66,10 @@ follow_event(int64_t sheet_id, int64_t seq)
 		changes_register(sheet_id);
 	else
 		cached_range_committed(sheet_id, seq);
+	if (seq != FOLLOW_STATUS)
+		webhooks_edited(sheet_id);
+	else if (sheet_id > 0)
+		webhooks_status_changed(sheet_id);
 	if (sheet_id < 0)
 		room_for_each(follow_check_account, &uid);
 	else if (room != NULL && seq == FOLLOW_STATUS)
@@ -123,6 +128,7 @@ follow_answered(void *arg, PGresult *res)
 		changes_register_all();
 		cached_range_invalidate_all();
 		snapshot_invalidate_all();
+		webhooks_look_at_all();
 		room_for_each(follow_refresh, NULL);
 	}
 	for (int i = 0; i < PQntuples(res); i++)

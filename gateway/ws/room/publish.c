@@ -28,6 +28,8 @@
  */
 #include "ws/room/publish.h"
 
+#include "webhooks/webhooks.h"
+
 #include "common/extent.h"
 #include "core/database.h"
 #include "core/gateway.h"
@@ -78,6 +80,7 @@ publish_batch(Room *room, RoomBatch *batch, int64_t seq)
 	EditReader reader;
 
 	room->published_batch = batch->number;
+	webhooks_edited(room_sheet_id(room));
 	if (batch_failed(batch))
 	{
 		room_fail_memory(room);

@@ -1,0 +1,46 @@
+/* delivery.h - one request to the address of a webhook; see delivery.c. */
+#ifndef DELIVERY_H
+#define DELIVERY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct Delivery Delivery;
+
+typedef enum DeliveryOutcome
+{
+	DELIVERY_DELIVERED,
+	DELIVERY_FAILED,
+	DELIVERY_GONE,		/* the receiver wants no more */
+	DELIVERY_POSTPONED, /* nothing was sent: too much is under way */
+	DELIVERY_OUTCOMES
+} DeliveryOutcome;
+
+typedef struct DeliveryResult
+{
+	int64_t webhook_id;
+	int64_t attempt;
+	int64_t to_seq; /* -1: a ping */
+	DeliveryOutcome outcome;
+	int status;		 /* 0: no answer */
+	const char *why; /* "": delivered */
+	int wait_seconds;
+} DeliveryResult;
+
+typedef void (*DeliveryFn)(const DeliveryResult *result);
+
+/* What is to be posted. Everything is copied. */
+typedef struct DeliveryTask
+{
+	int64_t webhook_id, attempt, to_seq, account;
+	const char *url, *secret, *body;
+} DeliveryTask;
+
+/* Sends. fn is called once, in a later iteration of the loop, or at once if nothing is sent. */
+extern void delivery_start(const DeliveryTask *task, DeliveryFn fn);
+extern int delivery_count(void);
+extern void delivery_stop_all(void);
+/* Which of a name's addresses a request goes to. NULL: there is one that requests may not be sent to, or none. */
+extern const char *delivery_choose(const char (*addresses)[48], int count, const char *allowed_networks);
+
+#endif
