@@ -10,6 +10,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_proc.h"
 #include "commands/vacuum.h"
+#include "common/scram-common.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "postmaster/autovacuum.h"
@@ -231,6 +232,25 @@ compat_widen_xid(TransactionId xid, FullTransactionId next)
 	if (xid > XidFromFullTransactionId(next))
 		epoch--;
 	return U64FromFullTransactionId(FullTransactionIdFromEpochAndXid(epoch, xid));
+}
+
+/* ---- passwords ---- */
+
+/* A SCRAM-SHA-256 secret. The setting scram_iterations of 16 and later is not asked. */
+static inline char *
+compat_scram_secret(const char *salt, int salt_len, int iterations, const char *password)
+{
+	const char *problem = NULL;
+	char *secret;
+
+#if PG_VERSION_NUM >= 160000
+	secret = scram_build_secret(PG_SHA256, SCRAM_SHA_256_KEY_LEN, salt, salt_len, iterations, password, &problem);
+#else
+	secret = scram_build_secret(salt, salt_len, iterations, password, &problem);
+#endif
+	if (secret == NULL)
+		ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not hash the password: %s", problem)));
+	return secret;
 }
 
 #endif

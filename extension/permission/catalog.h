@@ -23,6 +23,8 @@ typedef struct CatalogQuery
 #define CATALOG_INT64(value) CATALOG_DATUM(Int64GetDatum(value))
 #define CATALOG_TEXT(string) CATALOG_DATUM(CStringGetTextDatum(string))
 #define CATALOG_NAME(string) CATALOG_DATUM(DirectFunctionCall1(namein, CStringGetDatum(string)))
+/* SHA-256 of a text: a statement never gets the key itself, since auto_explain logs parameters. */
+#define CATALOG_DIGEST(text) CATALOG_DATUM(DirectFunctionCall1(sha256_bytea, (text)))
 #define CATALOG_NULL		 ((NullableDatum){(Datum) 0, true})
 
 /* Between begin and end the current user is the owner of the tables: no code of the caller may run there. */

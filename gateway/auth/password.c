@@ -14,6 +14,7 @@
 #include <openssl/rand.h>
 
 #include "auth/base64.h"
+#include "auth/scram.h"
 
 /* Parameters of new hashes. They take 128 * r * 2^ln bytes: 32 MiB by default. */
 #define BLOCK_SIZE 8
@@ -120,6 +121,8 @@ password_verify(const char *password, size_t len, const char *stored_text)
 	errno = 0;
 	if (len > PASSWORD_MAX)
 		return false;
+	if (!usable && stored_text != NULL && strncmp(stored_text, SCRAM_PREFIX, strlen(SCRAM_PREFIX)) == 0)
+		return scram_verify(password, len, stored_text);
 	if (!usable) /* takes as long as a real comparison, so that the time does not show which users exist */
 		stored = (Stored){.cost_log2 = password_cost_log2,
 						  .block_size = BLOCK_SIZE,

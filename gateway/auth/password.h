@@ -2,6 +2,7 @@
  * password.h - password hashes by scrypt (RFC 7914, OpenSSL's EVP_PBE_scrypt) with a salt of their own.
  *
  * They are stored as "$scrypt$ln=15,r=8,p=1$<salt, base64>$<hash, base64>". A hash takes 32 MiB and 0.1 s of CPU time.
+ * Passwords that SQL has given to links are compared, too (scram.h).
  * The queue computes few at a time, so that a flood of logins fills neither the memory nor libuv's threads. Who has
  * asked for less comes first (PasswordTask.rank).
  */

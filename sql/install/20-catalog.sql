@@ -121,7 +121,7 @@ CREATE TABLE sheet.file (
 	CONSTRAINT file_name_key UNIQUE (sheet_id, name)
 );
 CREATE INDEX file_unfinished_idx ON sheet.file (uid, created_at) WHERE size IS NULL;
-CREATE UNIQUE INDEX file_link_key_idx ON sheet.file (link_key);
+CREATE UNIQUE INDEX file_link_key_idx ON sheet.file (sha256(link_key::bytea));
 -- For the account's album, which is read in pages.
 CREATE INDEX file_album_idx ON sheet.file (uid, upload_id) WHERE size IS NOT NULL;
 COMMENT ON TABLE sheet.file IS 'Files attached to sheets.';
@@ -367,6 +367,10 @@ CREATE FUNCTION sheet.open_link(sheet_id bigint, key text, as_uid bigint DEFAULT
 COMMENT ON FUNCTION sheet.open_link(bigint, text, bigint) IS
 	'Opens the sheet by the key of its link and returns the role. The account no longer needs the '
 	'key then. 42501: the key is wrong, or the sheet is not shared.';
+CREATE FUNCTION sheet.open_link_digest(sheet_id bigint, digest bytea, as_uid bigint DEFAULT NULL) RETURNS text
+	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_open_link_digest';
+COMMENT ON FUNCTION sheet.open_link_digest(bigint, bytea, bigint) IS
+	'The same, by the SHA-256 of the key, so that no log of the server has the key. For gateways.';
 
 CREATE FUNCTION sheet.members(sheet_id bigint, as_uid bigint DEFAULT NULL)
 	RETURNS TABLE (uid bigint, name text, role text)
@@ -401,17 +405,17 @@ COMMENT ON FUNCTION sheet.file_end(bigint, text) IS
 CREATE FUNCTION sheet.file_abort(upload_id bigint) RETURNS void
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_file_abort';
 COMMENT ON FUNCTION sheet.file_abort(bigint) IS 'Removes an unfinished upload. For gateways.';
-CREATE FUNCTION sheet.file_info(sheet_id bigint, name text, key text DEFAULT '')
+CREATE FUNCTION sheet.file_info(sheet_id bigint, name text, digest bytea DEFAULT '')
 	RETURNS TABLE (upload_id bigint, size bigint, content_type text, etag text, created_at timestamptz, by_key boolean)
 	LANGUAGE c STABLE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_file_info';
-COMMENT ON FUNCTION sheet.file_info(bigint, text, text) IS
-	'The file with that name: 0 or 1 row. by_key: the key opens it without an account. For '
-	'gateways.';
-CREATE FUNCTION sheet.file_by_key(key text, name text)
+COMMENT ON FUNCTION sheet.file_info(bigint, text, bytea) IS
+	'The file with that name: 0 or 1 row. by_key: the key of which this is the SHA-256 opens it '
+	'without an account. For gateways.';
+CREATE FUNCTION sheet.file_by_digest(digest bytea, name text)
 	RETURNS TABLE (upload_id bigint, size bigint, etag text, sheet_id bigint)
-	LANGUAGE c STABLE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_file_by_key';
-COMMENT ON FUNCTION sheet.file_by_key(text, text) IS
-	'The file that this key opens: 0 or 1 row. None if it has another name, or its sheet is in the '
+	LANGUAGE c STABLE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_file_by_digest';
+COMMENT ON FUNCTION sheet.file_by_digest(bytea, text) IS
+	'The file that the key with this SHA-256 opens: 0 or 1 row. None if it has another name, or its sheet is in the '
 	'trash. For gateways.';
 CREATE FUNCTION sheet.account_files(max_rows integer DEFAULT 200, before bigint DEFAULT NULL, as_uid bigint DEFAULT NULL)
 	RETURNS TABLE (upload_id bigint, sheet_id bigint, name text, size bigint, created_at timestamptz, link_key text)

@@ -41,7 +41,8 @@ COMMENT ON COLUMN sheet.link.label IS 'name of the link''s guests in the log';
 COMMENT ON COLUMN sheet.link.expires_at IS 'end of the link; null: none';
 COMMENT ON COLUMN sheet.link.rectangle IS
 	'the link opens a rectangle (sheet.link_rect), and gives no role on the sheet';
-COMMENT ON COLUMN sheet.link.password IS 'SCRAM-SHA-256 secret, as of roles; null: no password';
+COMMENT ON COLUMN sheet.link.password IS
+	'hash: of gateways scrypt; of a password that SQL gives a SCRAM-SHA-256 secret; null: no password';
 COMMENT ON COLUMN sheet.link.generation IS 'tokens of an older generation are revoked';
 COMMENT ON COLUMN sheet.link.created_by IS 'uid; 0: a superuser without an account';
 COMMENT ON COLUMN sheet.link.blocked IS 'the link opens nothing until this is taken back';
@@ -79,7 +80,7 @@ COMMENT ON FUNCTION sheet.create_link(bigint, text, timestamptz, text, text, tex
 	'Creates a link that opens the sheet without an account, and returns its number and its key, '
 	'which cannot be read again. role: viewer, commenter or editor. expires: the end of the link '
 	'(null: none). ref: only this rectangle, wherever its cells move, for viewers. password: asked for when the link is '
-	'opened. label: the name of the link''s guests in the log. embed: the pages that may show the published view of the '
+	'opened (of gateways: its hash). label: the name of the link''s guests in the log. embed: the pages that may show the published view of the '
 	'link (/s/KEY) in a frame, such as ''https://example.org https://*.example.com'' (null: none; *: any). index_ok: search engines '
 	'may list that view. Owners.';
 
@@ -114,14 +115,14 @@ COMMENT ON FUNCTION sheet.link_place(bigint, bigint) IS
 
 -- ---- for gateways ----
 
-CREATE FUNCTION sheet.enter_link(key text, name text, password text DEFAULT NULL)
-	RETURNS TABLE (link_id bigint, sheet_id bigint, role text, username text, generation integer, left_ms bigint, refusal text)
+CREATE FUNCTION sheet.enter_link(digest bytea, name text)
+	RETURNS TABLE (link_id bigint, sheet_id bigint, role text, username text, generation integer, left_ms bigint, password text)
 	LANGUAGE c STABLE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_enter_link';
-COMMENT ON FUNCTION sheet.enter_link(text, text, text) IS
-	'Whom the key of a link makes of a visitor of that name: 0 or 1 row. No row: the link is '
-	'unknown, expired, revoked or blocked, or its sheet is in the trash. refusal: password_needed '
-	'or password_wrong; null: none. left_ms: milliseconds until the end of the link; null: none. '
-	'For gateways.';
+COMMENT ON FUNCTION sheet.enter_link(bytea, text) IS
+	'Whom the key of a link, of which this is the SHA-256, makes of a visitor of that name: 0 or 1 '
+	'row. No row: the link is unknown, expired, revoked or blocked, or its sheet is in the trash. '
+	'password: what the gateway compares the visitor''s with; null: none. left_ms: milliseconds '
+	'until the end of the link; null: none. For gateways.';
 
 CREATE FUNCTION sheet.link_target(as_uid bigint)
 	RETURNS TABLE (sheet_id bigint, ref text, "row" integer, col integer, rows integer, cols integer)

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { Cluster, repository, waitUntil } from '../lib/cluster.mjs';
-import { Editor, call, multipart, newSheet, post, register, request, signToken, tokenClaims, tokenParts } from '../lib/client.mjs';
+import { Editor, call, multipart, newSheet, post, register, request, shareByLink, signToken, tokenClaims, tokenParts } from '../lib/client.mjs';
 import { RawClient } from '../lib/v2.mjs';
 
 let cluster;
@@ -13,7 +13,10 @@ let anna;
 let ben;
 
 before(async () => {
-	cluster = await Cluster.start({ gatewayFlags: { 'default-link-role': 'none', 'attempts-per-account': 4 } });
+	cluster = await Cluster.start({
+		gatewayFlags: { 'default-link-role': 'none', 'attempts-per-account': 4 },
+		postgres: { log_min_duration_statement: 0, log_parameter_max_length: -1, log_parameter_max_length_on_error: -1 },
+	});
 	[gateway] = cluster.gateways;
 	[anna, ben] = [await register(gateway), await register(gateway)];
 });
@@ -297,6 +300,53 @@ test('a wrong password is counted for the link and the address', async () => {
 	assert.equal((await change(fid, second.link, { password: null })).status, 200);
 	await enter(second.key);
 	assert.doesNotMatch(await cluster.psql(`SELECT string_agg(l::text, '') FROM sheet.link l`), new RegExp(`right|${first.key}`));
+});
+
+test('a password that SQL has given is compared byte by byte, as those of accounts', async () => {
+	const fid = await newSheet(gateway, anna);
+	const key = await cluster.psql(`SELECT key FROM sheet.create_link(${fid}, password => 'gëheim ')`);
+	for (const wrong of ['', 'geheim ', 'gëheim', 'ge\u0308heim ', 'x'.repeat(2000)]) {
+		const { status, json } = await knock(key, 'Zoe', wrong);
+		assert.deepEqual([status, json.code], wrong.length > 100 ? [429, undefined] : [401, 'password_wrong'], wrong);
+	}
+	const other = await cluster.psql(`SELECT key FROM sheet.create_link(${fid}, password => 'gëheim ')`);
+	assert.equal((await knock(other, 'Zoe', 'x'.repeat(2000))).json.code, 'password_wrong');
+	await enter(other, 'Zoe', 'gëheim ');
+});
+
+test('no key, token or password of a client is in the log of a server that logs all statements', async () => {
+	const [fid, secrets] = [await newSheet(gateway, anna), {}];
+	secrets.made = 'password-when-made';
+	const { link, key } = await create(fid, { role: 'editor', password: secrets.made });
+	secrets.key = key;
+	await enter(key, 'Zoe', secrets.made);
+	secrets.wrong = 'password-that-is-wrong';
+	assert.equal((await knock(key, 'Zoe', secrets.wrong)).status, 401);
+	secrets.changed = 'password-when-changed';
+	assert.equal((await change(fid, link, { password: secrets.changed })).status, 200);
+	secrets.unknown = 'key-that-nobody-has';
+	assert.equal((await knock(secrets.unknown)).status, 404);
+	secrets.session = (await enter(key, 'Zoe', secrets.changed)).token;
+	assert.equal((await knock(key, '', secrets.changed)).status, 400); // an error of the database
+	secrets.account = 'password-of-an-account';
+	const eve = await register(gateway, undefined, secrets.account);
+	secrets.login = eve.token;
+	secrets.shared = await shareByLink(gateway, anna, fid, 'editor', eve);
+	assert.equal((await post(gateway, `/v2/sheets/${fid}/open`, { token: eve.token, link: secrets.shared })).status, 200);
+	const editor = await Editor.open(gateway, eve, fid, { extra: `&link=${secrets.shared}` });
+	await editor.close();
+	secrets.token = (await post(gateway, '/v2/tokens', { token: anna.token, label: 'log', scopes: ['read', 'upload'] })).json.token;
+	assert.equal((await request(gateway, 'GET', '/v2/sheets', bearer({ token: secrets.token }))).status, 200);
+	const upload = await request(gateway, 'POST', '/uploadchunk', multipart([['token', secrets.token], ['fid', String(fid)], ['uploadfile', Buffer.from('x'), 'a.png', 'image/png']]));
+	secrets.file = /\/i\/([^/]+)\//.exec(upload.text)[1];
+	for (const address of [`/i/${secrets.file}/a.png`, `/getchunk?fid=${fid}&chunk=a.png&key=${secrets.file}`]) assert.equal((await request(gateway, 'GET', address)).status, 200, address);
+	secrets.next = 'password-of-an-account-next';
+	assert.equal((await post(gateway, '/v2/account/password', { token: eve.token, oldPassword: secrets.account, password: secrets.next })).status, 200);
+	const log = fs.readFileSync(path.join(cluster.directory, 'log', 'postgres.log'), 'utf8');
+	for (const statement of ['sheet.enter_link', 'sheet.create_link', 'sheet.change_link', 'sheet.open_link_digest', 'sheet.create_token', 'sheet.token_find', 'sheet.file_by_digest', 'sheet.file_info', 'sheet.account_set_password'])
+		assert.ok(log.includes(`SELECT`) && log.includes(statement), `${statement} is not in the log`);
+	assert.match(log, /parameters: \$1 = '\\x[0-9a-f]{64}', \$2 = 'Zoe'/);
+	for (const [name, secret] of Object.entries(secrets)) assert.ok(!log.includes(secret), `${name} is in the log`);
 });
 
 describe('the end of a link', () => {

@@ -68,6 +68,33 @@ test_vector(void)
 	TAP_OK(!password_verify("pleaseletmein", 13, respelt), "unused bits of the base64 text must be zero");
 }
 
+/* RFC 7677, chapter 3: the password "pencil". */
+static void
+test_scram(void)
+{
+#define SCRAM_SALT "W22ZaJ0SNY7soEsUEjb6gQ=="
+#define SCRAM_KEYS "WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=:wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU="
+	static const char *const wrong[] = {
+		"SCRAM-SHA-256$4097:" SCRAM_SALT "$" SCRAM_KEYS,
+		"SCRAM-SHA-256$0:" SCRAM_SALT "$" SCRAM_KEYS,
+		"SCRAM-SHA-256$2000000000:" SCRAM_SALT "$" SCRAM_KEYS,
+		"SCRAM-SHA-256$4096:$" SCRAM_KEYS,
+		"SCRAM-SHA-256$4096:" SCRAM_SALT "$WG5d",
+		"SCRAM-SHA-256$4096:" SCRAM_SALT "$WG5d:wfPL",
+		"SCRAM-SHA-256$4096$" SCRAM_SALT "$" SCRAM_KEYS,
+		"SCRAM-SHA-256$",
+	};
+	int accepted = 0;
+
+	TAP_OK(password_verify("pencil", 6, "SCRAM-SHA-256$4096:" SCRAM_SALT "$" SCRAM_KEYS),
+		   "the secret of RFC 7677's example is right");
+	TAP_OK(!password_verify("pencils", 7, "SCRAM-SHA-256$4096:" SCRAM_SALT "$" SCRAM_KEYS),
+		   "another password is wrong");
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		accepted += password_verify("pencil", 6, wrong[i]);
+	TAP_OK(accepted == 0, "other secrets are refused");
+}
+
 static void
 test_malformed(void)
 {
@@ -130,6 +157,7 @@ main(void)
 	test_hash();
 	test_limits();
 	test_vector();
+	test_scram();
 	test_malformed();
 	return tap_done();
 }

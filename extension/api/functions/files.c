@@ -23,7 +23,7 @@ PG_FUNCTION_INFO_V1(sheet_file_put);
 PG_FUNCTION_INFO_V1(sheet_file_end);
 PG_FUNCTION_INFO_V1(sheet_file_abort);
 PG_FUNCTION_INFO_V1(sheet_file_info);
-PG_FUNCTION_INFO_V1(sheet_file_by_key);
+PG_FUNCTION_INFO_V1(sheet_file_by_digest);
 PG_FUNCTION_INFO_V1(sheet_account_files);
 PG_FUNCTION_INFO_V1(sheet_file_usage);
 PG_FUNCTION_INFO_V1(sheet_file_delete);
@@ -74,13 +74,13 @@ static CatalogQuery files_delete_of_sheet = {
 	{INT8OID}};
 static CatalogQuery files_delete_parts = {"DELETE FROM sheet.file_part WHERE upload_id = ANY ($1)", {INT8ARRAYOID}};
 static CatalogQuery files_info = {
-	"SELECT upload_id, size, content_type, etag, c.created_at, link_key = $3 AND trashed_at IS NULL "
+	"SELECT upload_id, size, content_type, etag, c.created_at, sha256(link_key::bytea) = $3 AND trashed_at IS NULL "
 	"FROM sheet.file c JOIN sheet.sheet USING (sheet_id) WHERE sheet_id = $1 AND c.name = $2 AND size IS NOT NULL",
-	{INT8OID, TEXTOID, TEXTOID}};
-static CatalogQuery files_by_key = {
+	{INT8OID, TEXTOID, BYTEAOID}};
+static CatalogQuery files_by_digest = {
 	"SELECT upload_id, size, etag, sheet_id FROM sheet.file f JOIN sheet.sheet s USING (sheet_id) "
-	"WHERE link_key = $1 AND f.name = $2 AND size IS NOT NULL AND trashed_at IS NULL",
-	{TEXTOID, TEXTOID}};
+	"WHERE sha256(link_key::bytea) = $1 AND f.name = $2 AND size IS NOT NULL AND trashed_at IS NULL",
+	{BYTEAOID, TEXTOID}};
 /* The sheets are looked up for the rows of the page only. */
 static CatalogQuery files_of_account = {
 	"SELECT f.upload_id, f.sheet_id, f.name, f.size, f.created_at, CASE WHEN s.trashed_at IS NULL AND "
@@ -362,7 +362,7 @@ sheet_file_abort(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* file_info(sheet_id, name, key) */
+/* file_info(sheet_id, name, digest) */
 Datum
 sheet_file_info(PG_FUNCTION_ARGS)
 {
@@ -371,13 +371,13 @@ sheet_file_info(PG_FUNCTION_ARGS)
 	return catalog_return_rows(fcinfo, &files_info, fcinfo->args, true);
 }
 
-/* file_by_key(key, name) */
+/* file_by_digest(digest, name) */
 Datum
-sheet_file_by_key(PG_FUNCTION_ARGS)
+sheet_file_by_digest(PG_FUNCTION_ARGS)
 {
 	permission_require_gateway();
 	catalog_require_args(fcinfo);
-	return catalog_return_rows(fcinfo, &files_by_key, fcinfo->args, true);
+	return catalog_return_rows(fcinfo, &files_by_digest, fcinfo->args, true);
 }
 
 /* account_files(max_rows, before, as_uid) */

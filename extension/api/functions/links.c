@@ -5,8 +5,9 @@
  * of the link while it is valid. Edits of the sheet never write the row. Whoever changes a link publishes a change of
  * the sheet, so that gateways check its sessions again.
  *
- * Passwords are stored as those of roles are: PostgreSQL's SCRAM-SHA-256 secrets. A comparison takes a few milliseconds
- * of the caller's session, and locks nothing.
+ * Statements of gateways have digests of keys and hashes of passwords, since a server may log parameters. A gateway
+ * hashes (scrypt) and compares passwords. One that SQL gives is stored as PostgreSQL's SCRAM-SHA-256 secret, with a
+ * number of iterations that does not depend on the setting scram_iterations.
  */
 #include "postgres.h"
 
@@ -16,6 +17,7 @@
 #include "catalog/pg_type.h"
 #include "common/person_name.h"
 #include "common/a1.h"
+#include "compat.h"
 #include "funcapi.h"
 #include "journal/follow/follow.h"
 #include "journal/journal.h"
@@ -26,10 +28,6 @@
 #include "utils/builtins.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
-
-/* libpq/scram.h, which includes headers of Kerberos that need not be installed. */
-extern char *pg_be_scram_build_secret(const char *password);
-extern bool scram_verify_plain_password(const char *username, const char *password, const char *secret);
 
 PG_FUNCTION_INFO_V1(sheet_create_link);
 PG_FUNCTION_INFO_V1(sheet_links);
@@ -45,6 +43,10 @@ PG_FUNCTION_INFO_V1(sheet_count_link_uses);
 #define LINK_LABEL_MAX	  100
 #define LINK_GUEST_MAX	  50
 #define LINK_PASSWORD_MAX 1024
+#define LINK_HASH_PREFIX  "$scrypt$" /* of hashes that gateways make */
+#define LINK_HASH_MAX	  255
+#define LINK_ITERATIONS	  4096
+#define LINK_SALT_BYTES	  16
 #define LINK_RECT_CELLS	  100000
 #define LINK_LEFT_MS(alias)                                                                                            \
 	"CASE WHEN " alias "expires_at IS NOT NULL THEN greatest(ceil(extract(epoch FROM " alias                           \
@@ -54,9 +56,9 @@ PG_FUNCTION_INFO_V1(sheet_count_link_uses);
 /* Purging deletes the sheet's row first, so no link is inserted after that. */
 static CatalogQuery links_insert = {
 	"INSERT INTO sheet.link (sheet_id, digest, role, expires_at, rectangle, password, label, created_by, "
-	"embed, index_ok) SELECT s.sheet_id, sha256(convert_to($2, 'UTF8')), $3, $4, $5, $6, coalesce($7, ''), $8, $9, $10 "
+	"embed, index_ok) SELECT s.sheet_id, $2, $3, $4, $5, $6, coalesce($7, ''), $8, $9, $10 "
 	"FROM sheet.sheet s WHERE s.sheet_id = $1 FOR KEY SHARE RETURNING link_id",
-	{INT8OID, TEXTOID, TEXTOID, TIMESTAMPTZOID, BOOLOID, TEXTOID, TEXTOID, INT8OID, TEXTOID, BOOLOID}};
+	{INT8OID, BYTEAOID, TEXTOID, TIMESTAMPTZOID, BOOLOID, TEXTOID, TEXTOID, INT8OID, TEXTOID, BOOLOID}};
 static CatalogQuery links_label = {"UPDATE sheet.link SET label = 'Link ' || link_id WHERE link_id = $1", {INT8OID}};
 static CatalogQuery links_list = {
 	"SELECT l.link_id, l.role, l.label, l.expires_at, (sheet.link_place(l.sheet_id, l.link_id)).ref, l.password IS NOT "
@@ -82,16 +84,16 @@ static CatalogQuery links_revoke = {
 	"UPDATE sheet.link SET revoked_at = clock_timestamp() WHERE link_id = $1 AND revoked_at IS NULL", {INT8OID}};
 /* The sheet is looked up in any case, so that a link that is not valid is not answered sooner. */
 static CatalogQuery links_enter = {
-	"SELECT l.link_id, l.password FROM sheet.link l, sheet.sheet s WHERE l.digest = sha256(convert_to($1, 'UTF8')) AND "
+	"SELECT l.link_id FROM sheet.link l, sheet.sheet s WHERE l.digest = $1 AND "
 	"s.sheet_id = l.sheet_id AND s.trashed_at IS NULL AND (sheet.link_place(l.sheet_id, l.link_id)).ref IS DISTINCT "
 	"FROM "
 	"'' AND " LINK_IS_VALID,
-	{TEXTOID}};
+	{BYTEAOID}};
 static CatalogQuery links_guest = {
 	"SELECT link_id, CASE WHEN NOT rectangle THEN sheet_id END, role, $2, generation, " LINK_LEFT_MS(
-		"") ", $3 "
+		"") ", password "
 			"FROM sheet.link WHERE link_id = $1 AND " LINK_IS_VALID,
-	{INT8OID, TEXTOID, TEXTOID}};
+	{INT8OID, TEXTOID}};
 static CatalogQuery links_left = {"SELECT CASE WHEN " LINK_IS_VALID
 								  " THEN " LINK_LEFT_MS("") " ELSE 0 END "
 															"FROM sheet.link WHERE link_id = -$1",
@@ -175,7 +177,23 @@ links_arg_end(FunctionCallInfo fcinfo, int arg)
 	return fcinfo->args[arg];
 }
 
-/* The secret of a password; "" for an empty one. */
+static char *
+links_scram_secret(const char *password)
+{
+	char salt[LINK_SALT_BYTES];
+
+	if (!pg_strong_random(salt, sizeof(salt)))
+		ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate a random salt")));
+	return compat_scram_secret(salt, sizeof(salt), LINK_ITERATIONS, password);
+}
+
+static bool
+links_is_hash(const char *password)
+{
+	return strncmp(password, LINK_HASH_PREFIX, strlen(LINK_HASH_PREFIX)) == 0 && strlen(password) <= LINK_HASH_MAX;
+}
+
+/* What is stored of a password: "" for an empty one, the hash itself of one that a gateway has hashed. */
 static NullableDatum
 links_arg_password(FunctionCallInfo fcinfo, int arg)
 {
@@ -187,7 +205,9 @@ links_arg_password(FunctionCallInfo fcinfo, int arg)
 	if (strlen(password) > LINK_PASSWORD_MAX)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("a password must have at most %d bytes", LINK_PASSWORD_MAX)));
-	return CATALOG_TEXT(password[0] != '\0' ? pg_be_scram_build_secret(password) : "");
+	if (password[0] != '\0' && !(permission_is_gateway_role(GetUserId()) && links_is_hash(password)))
+		password = links_scram_secret(password);
+	return CATALOG_TEXT(password);
 }
 
 /* Pages that may show the published view in a frame; "": none. */
@@ -259,7 +279,7 @@ sheet_create_link(PG_FUNCTION_ARGS)
 {
 	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
 	char *role = catalog_arg_string(fcinfo, 1, "role"), *key = links_random_key();
-	NullableDatum args[10] = {CATALOG_INT64(sheet_id), CATALOG_TEXT(key), fcinfo->args[1]};
+	NullableDatum args[10] = {CATALOG_INT64(sheet_id), CATALOG_DIGEST(CStringGetTextDatum(key)), fcinfo->args[1]};
 	Datum values[2];
 	bool nulls[2] = {false, false};
 	LinkRect rect = {0};
@@ -380,44 +400,20 @@ sheet_revoke_link(PG_FUNCTION_ARGS)
 
 /* ---- for gateways ---- */
 
-/* NULL: the visitor may enter. */
-static const char *
-links_check_password(const char *secret, const char *password)
-{
-	if (secret == NULL)
-		return NULL;
-	if (password == NULL)
-		return "password_needed";
-	return scram_verify_plain_password("", password, secret) ? NULL : "password_wrong";
-}
-
-/* enter_link(key, name, password) */
+/* enter_link(digest, name) */
 Datum
 sheet_enter_link(PG_FUNCTION_ARGS)
 {
-	char *key = catalog_arg_string(fcinfo, 0, "key"), *name = catalog_arg_string(fcinfo, 1, "name"), *secret = NULL;
-	char *password = PG_ARGISNULL(2) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(2));
-	NullableDatum args[3] = {CATALOG_TEXT(key), CATALOG_NULL, CATALOG_NULL};
-	CatalogScope scope;
-	const char *refusal;
+	char *name = catalog_arg_string(fcinfo, 1, "name");
+	NullableDatum args[2] = {fcinfo->args[0]};
 	int64 link_id = 0;
 
+	catalog_require_arg(fcinfo, 0, "digest");
 	permission_require_gateway();
 	name = links_check_person("name", name, LINK_GUEST_MAX);
-	if (password != NULL && strlen(password) > LINK_PASSWORD_MAX)
-		password[0] = '\0'; /* no link has an empty one */
-	catalog_begin(&scope);
-	if (catalog_run(&links_enter, args, true) > 0)
-	{
-		link_id = catalog_int64(1, 0);
-		secret = catalog_string(&scope, 2);
-	}
-	catalog_end(&scope);
-	refusal = link_id != 0 ? links_check_password(secret, password) : NULL;
+	(void) catalog_find_int64(&links_enter, args, true, &link_id);
 	args[0] = CATALOG_INT64(link_id);
 	args[1] = CATALOG_TEXT(psprintf("%s%s", name, GUEST_SUFFIX));
-	if (refusal != NULL)
-		args[2] = CATALOG_TEXT(refusal);
 	return catalog_return_rows(fcinfo, &links_guest, args, true);
 }
 

@@ -22,6 +22,7 @@ PG_FUNCTION_INFO_V1(sheet_share_link);
 PG_FUNCTION_INFO_V1(sheet_members);
 PG_FUNCTION_INFO_V1(sheet_access);
 PG_FUNCTION_INFO_V1(sheet_open_link);
+PG_FUNCTION_INFO_V1(sheet_open_link_digest);
 
 #define ACCESS_MAX_ROWS 1000
 
@@ -45,17 +46,18 @@ static CatalogQuery sheets_recover = {"UPDATE sheet.sheet SET trashed_at = NULL 
  * deleted. */
 static CatalogQuery sheets_delete = {"DELETE FROM sheet.sheet WHERE sheet_id = $1", {INT8OID}};
 static CatalogQuery sheets_delete_members = {"DELETE FROM sheet.member WHERE sheet_id = $1", {INT8OID}};
-static CatalogQuery sheets_link = {"UPDATE sheet.sheet SET link_role = $2, link_digest = sha256(convert_to($3, "
-								   "'UTF8')), link_no = link_no + 1 WHERE sheet_id = $1",
-								   {INT8OID, TEXTOID, TEXTOID}};
+static CatalogQuery sheets_link = {
+	"UPDATE sheet.sheet SET link_role = $2, link_digest = $3, link_no = link_no + 1 WHERE "
+	"sheet_id = $1",
+	{INT8OID, TEXTOID, BYTEAOID}};
 /* Writes nothing if the account has opened the sheet by this link before. */
 static CatalogQuery sheets_open_link = {
 	"INSERT INTO sheet.member (sheet_id, uid, link_no) SELECT s.sheet_id, $2, s.link_no FROM sheet.sheet s "
-	"WHERE s.sheet_id = $1 AND s.link_role IS NOT NULL AND (s.link_digest IS NULL OR s.link_digest = "
-	"sha256(convert_to($3, 'UTF8'))) AND NOT EXISTS "
+	"WHERE s.sheet_id = $1 AND s.link_role IS NOT NULL AND (s.link_digest IS NULL OR s.link_digest = $3) "
+	"AND NOT EXISTS "
 	"(SELECT FROM sheet.member m WHERE m.sheet_id = $1 AND m.uid = $2 AND (m.link_no = s.link_no OR m.role = 'owner')) "
 	"FOR KEY SHARE OF s ON CONFLICT (sheet_id, uid) DO UPDATE SET link_no = excluded.link_no, opened_at = now()",
-	{INT8OID, INT8OID, TEXTOID}};
+	{INT8OID, INT8OID, BYTEAOID}};
 static CatalogQuery sheets_share = {"INSERT INTO sheet.member (sheet_id, uid, role) "
 									"SELECT s.sheet_id, $2, $3 FROM sheet.sheet s WHERE s.sheet_id = $1 FOR KEY SHARE "
 									"ON CONFLICT (sheet_id, uid) DO UPDATE SET role = excluded.role, opened_at = "
@@ -305,31 +307,32 @@ Datum
 sheet_share_link(PG_FUNCTION_ARGS)
 {
 	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
-	NullableDatum args[3] = {fcinfo->args[0], fcinfo->args[1], CATALOG_NULL};
+	NullableDatum args[3] = {fcinfo->args[0], fcinfo->args[1], CATALOG_NULL}, key = CATALOG_NULL;
 
 	if (!PG_ARGISNULL(1))
 	{
 		sheets_check_shared_role(text_to_cstring(PG_GETARG_TEXT_PP(1)));
-		args[2] = CATALOG_TEXT(links_random_key());
+		key = CATALOG_TEXT(links_random_key());
+		args[2] = CATALOG_DIGEST(key.value);
 	}
 	permission_require(sheet_id, catalog_arg_int64(fcinfo, 2, 0), ROLE_OWNER, false);
 	sheets_change(sheet_id, &sheets_link, args, false);
-	if (args[2].isnull)
+	if (key.isnull)
 		PG_RETURN_NULL();
-	PG_RETURN_DATUM(args[2].value);
+	PG_RETURN_DATUM(key.value);
 }
 
 /*
- * open_link(sheet_id, key, as_uid). An account that has a role already keeps it, whatever the key is. Only a change of
- * the role of such an account is published to gateways: a newcomer has no sessions.
+ * open_link(sheet_id, key, as_uid); digest: of the key. An account that has a role already keeps it, whatever the key
+ * is. Only a change of the role of such an account is published to gateways: a newcomer has no sessions.
  */
-Datum
-sheet_open_link(PG_FUNCTION_ARGS)
+static Datum
+sheets_open_by_digest(FunctionCallInfo fcinfo, NullableDatum digest)
 {
 	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
 	int64 as_uid = catalog_arg_int64(fcinfo, 2, 0);
 	int64 uid = permission_uid(as_uid);
-	NullableDatum args[] = {fcinfo->args[0], CATALOG_INT64(uid), fcinfo->args[1]};
+	NullableDatum args[] = {fcinfo->args[0], CATALOG_INT64(uid), digest};
 	SheetRole before;
 
 	permission_refuse_guest(uid);
@@ -337,6 +340,20 @@ sheet_open_link(PG_FUNCTION_ARGS)
 	if (uid != 0 && catalog_execute(&sheets_open_link, args) > 0 && before != ROLE_NONE)
 		follow_register_account(uid);
 	PG_RETURN_TEXT_P(cstring_to_text(permission_role_name(permission_require_now(sheet_id, as_uid, ROLE_VIEWER))));
+}
+
+Datum
+sheet_open_link(PG_FUNCTION_ARGS)
+{
+	return sheets_open_by_digest(fcinfo, PG_ARGISNULL(1) ? CATALOG_NULL : CATALOG_DIGEST(PG_GETARG_DATUM(1)));
+}
+
+/* open_link_digest(sheet_id, digest, as_uid) */
+Datum
+sheet_open_link_digest(PG_FUNCTION_ARGS)
+{
+	permission_require_gateway();
+	return sheets_open_by_digest(fcinfo, fcinfo->args[1]);
 }
 
 /* members(sheet_id, as_uid) */

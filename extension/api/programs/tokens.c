@@ -37,8 +37,8 @@ static CatalogQuery tokens_delete_expired = {
 	"DELETE FROM sheet.access_token WHERE uid = $1 AND expires_at < now() - interval '30 days'", {INT8OID}};
 static CatalogQuery tokens_count = {"SELECT count(*) FROM sheet.access_token WHERE uid = $1", {INT8OID}};
 static CatalogQuery tokens_insert = {"INSERT INTO sheet.access_token (uid, digest, label, scopes, expires_at) VALUES "
-									 "($1, sha256(convert_to($2, 'UTF8')), $3, $4, $5)",
-									 {INT8OID, TEXTOID, TEXTOID, TEXTARRAYOID, TIMESTAMPTZOID}};
+									 "($1, $2, $3, $4, $5)",
+									 {INT8OID, BYTEAOID, TEXTOID, TEXTARRAYOID, TIMESTAMPTZOID}};
 static CatalogQuery tokens_list = {"SELECT token_id, label, scopes, created_at, expires_at, last_used "
 								   "FROM sheet.access_token WHERE uid = $1 ORDER BY token_id",
 								   {INT8OID}};
@@ -156,7 +156,7 @@ sheet_create_token(PG_FUNCTION_ARGS)
 	args[4] = fcinfo->args[2];
 	args[4] = token_end(args[4]);
 	token = token_make();
-	args[1] = CATALOG_TEXT(token);
+	args[1] = CATALOG_DIGEST(CStringGetTextDatum(token));
 	catalog_begin(&scope);
 	if (catalog_run(&tokens_account, args, false) == 0)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),

@@ -88,22 +88,20 @@ access_found(Request *request, PGresult *res)
 	access_admit(request, access_tokens_put(&token));
 }
 
-/* The digest is a parameter in the text format of bytea. */
 static void
 access_query(Request *request)
 {
 	unsigned char digest[ACCESS_TOKEN_DIGEST];
-	char text[JWT_MAX], hex[2 * ACCESS_TOKEN_DIGEST + 3] = "\\x";
+	char text[JWT_MAX];
 
 	if (!request_token(request, text, sizeof(text)) || !access_token_digest(text, digest))
 	{
 		request_refuse_token(request);
 		return;
 	}
-	for (int i = 0; i < ACCESS_TOKEN_DIGEST; i++)
-		snprintf(hex + 2 + 2 * i, 3, "%02x", digest[i]);
 	request->asked = changes_now();
-	request_query(request, DATABASE_ACCOUNTS, access_find_sql, PARAMS(pgparam_text(hex)), REQUEST_TEXT, access_found);
+	request_query(request, DATABASE_ACCOUNTS, access_find_sql, PARAMS(request_digest(request, text)), REQUEST_TEXT,
+				  access_found);
 }
 
 void

@@ -187,6 +187,13 @@ request_sheet(Request *request)
 	return request_int64(request, request->sheet_id);
 }
 
+PgParam
+request_digest(Request *request, const char *key)
+{
+	digest_of(key, request->digest);
+	return pgparam_text(request->digest);
+}
+
 static void
 request_answered(void *arg, PGresult *res)
 {

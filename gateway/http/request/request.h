@@ -9,6 +9,7 @@
 #define REQUEST_H
 
 #include "auth/access_token.h"
+#include "auth/digest.h"
 #include "auth/jwt.h"
 #include "core/database.h"
 #include "db/pgconn.h"
@@ -126,6 +127,7 @@ struct Request
 	bool by_status;			/* refusals are told by HTTP's codes instead of msg: routes of protocol v2 */
 	char int64s[REQUEST_INT64S][24];
 	int int64_count;
+	char digest[DIGEST_TEXT_MAX];
 
 	/* the answer */
 	int status;		  /* 0: none yet */
@@ -195,6 +197,8 @@ typedef enum RequestResult
 extern PgParam request_int64(Request *request, int64_t value);
 extern PgParam request_uid(Request *request);	/* the account of the token */
 extern PgParam request_sheet(Request *request); /* sheet_id */
+/* The digest of a key, which the database gets instead of the key: one of a query. */
+extern PgParam request_digest(Request *request, const char *key);
 /* Queries the database. Answers 503 if the class has too much to do for this account. */
 extern void request_query(Request *request, DatabaseClass class, const char *sql, int nparams, const PgParam *params,
 						  RequestResult result, RequestStep step);

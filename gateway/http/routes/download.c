@@ -36,7 +36,7 @@ static const char download_info_sql[] = "SELECT c.upload_id, c.size, c.etag, she
 										"c.by_key OR sheet.role_of($1, nullif($3::bigint, 0)) IS NOT NULL AND "
 										"$3::bigint > 0 FROM sheet.file_info($1, $2, $4) c";
 static const char download_public_sql[] =
-	"SELECT c.upload_id, c.size, c.etag, sheet.file_get(c.upload_id, 0), true FROM sheet.file_by_key($1, $2) c";
+	"SELECT c.upload_id, c.size, c.etag, sheet.file_get(c.upload_id, 0), true FROM sheet.file_by_digest($1, $2) c";
 static const char download_part_sql[] = "SELECT sheet.file_get($1, $2)";
 
 static void
@@ -163,7 +163,8 @@ download_find(Request *request)
 
 	(void) request_arg(request, "key", key, sizeof(key));
 	request_query(request, DATABASE_READS, download_info_sql,
-				  PARAMS(request_sheet(request), pgparam_text(download->name), request_uid(request), pgparam_text(key)),
+				  PARAMS(request_sheet(request), pgparam_text(download->name), request_uid(request),
+						 request_digest(request, key)),
 				  REQUEST_BINARY, download_found);
 }
 
@@ -205,5 +206,6 @@ route_get_picture(Request *request)
 	snprintf(download->name, sizeof(download->name), "%s", slash + 1);
 	download->public = true;
 	request_query(request, DATABASE_READS, download_public_sql,
-				  PARAMS(pgparam_text(download->key), pgparam_text(download->name)), REQUEST_BINARY, download_found);
+				  PARAMS(request_digest(request, download->key), pgparam_text(download->name)), REQUEST_BINARY,
+				  download_found);
 }

@@ -13,7 +13,7 @@ static const char sheet_access_sql[] =
 	"SELECT i.name, i.owner, i.trashed, i.role, i.created_at, i.updated_at, i.link_role, m.uid, m.name, m.role, "
 	"m.by_link "
 	"FROM sheet.info($1, $2) i LEFT JOIN LATERAL sheet.access($1, $3, $4, $2) m ON i.role IS NOT NULL ORDER BY m.uid";
-const char sheet_open_link_sql[] = "SELECT sheet.open_link($1, $2, $3)";
+const char sheet_open_link_sql[] = "SELECT sheet.open_link_digest($1, $2, $3)";
 
 /* role: a string; null or absent ends the sharing. */
 static bool
@@ -132,9 +132,10 @@ open_link_answered(Request *request, PGresult *res)
 void
 route_open_link(Request *request)
 {
-	request_query(request, DATABASE_WRITES, sheet_open_link_sql,
-				  PARAMS(request_sheet(request), pgparam_text(request_text(request, "link")), request_uid(request)),
-				  REQUEST_TEXT, open_link_answered);
+	request_query(
+		request, DATABASE_WRITES, sheet_open_link_sql,
+		PARAMS(request_sheet(request), request_digest(request, request_text(request, "link")), request_uid(request)),
+		REQUEST_TEXT, open_link_answered);
 }
 
 /* ---- GET /v2/sheets/ID/access: who may open the sheet, in pages ---- */

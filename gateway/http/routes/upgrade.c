@@ -384,8 +384,8 @@ sheet_ws_authenticated(Request *request)
 
 	if (upgrade_link(request, link))
 		request_query(request, DATABASE_WRITES, sheet_open_link_sql,
-					  PARAMS(request_sheet(request), pgparam_text(link), request_uid(request)), REQUEST_TEXT_RAW,
-					  sheet_ws_opened);
+					  PARAMS(request_sheet(request), request_digest(request, link), request_uid(request)),
+					  REQUEST_TEXT_RAW, sheet_ws_opened);
 	else
 		sheet_query_info(request, sheet_ws_info);
 }

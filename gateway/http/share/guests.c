@@ -1,16 +1,17 @@
 /*
  * guests.c - POST /v2/link {link, name, password}: a visitor enters by a share link, and gets a token as a guest.
  *
- * The database decides whether the link is valid, and compares the password. A link that is unknown, expired, revoked
- * or blocked is one and the same to it: no row, after the same two lookups. The token ends with the link. It is one of
- * the link's generation, and every use of it asks the database again.
+ * The database decides whether the link is valid. It gets the digest of the key, and never a password: a server may log
+ * the parameters of statements. A link that is unknown, expired, revoked or blocked is one and the same to it: no row,
+ * after the same two lookups, and no password is compared. A password is compared on a thread, as those of accounts
+ * are. The token ends with the link. It is one of the link's generation, and every use of it asks the database again.
  */
 #include "auth/attempts.h"
-#include "auth/password.h"
 #include "common/edit_codec.h"
 #include "core/gateway.h"
 #include "core/metrics.h"
 #include "http/request/range.h"
+#include "http/routes/account_steps.h"
 #include "http/routes/routes.h"
 #include "http/share/share.h"
 #include "support/log.h"
@@ -23,7 +24,7 @@
 #include <string.h>
 
 static const char enter_sql[] =
-	"SELECT link_id, sheet_id, role, username, generation, left_ms, refusal FROM sheet.enter_link($1, $2, $3)";
+	"SELECT link_id, sheet_id, role, username, generation, left_ms, password FROM sheet.enter_link($1, $2)";
 static const char uses_sql[] = "SELECT sheet.count_link_uses($1, $2)";
 
 enum
@@ -34,7 +35,7 @@ enum
 	ENTER_NAME,
 	ENTER_GENERATION,
 	ENTER_LEFT_MS,
-	ENTER_REFUSAL
+	ENTER_PASSWORD
 };
 
 /* ---- counting uses ---- */
@@ -149,6 +150,14 @@ enter_forgive(const Request *request)
 
 /* ---- entering ---- */
 
+/* Whom the link makes of the visitor, while the password is compared. */
+typedef struct Entry
+{
+	JwtClaims claims;
+	int64_t sheet_id; /* 0: a part of a sheet */
+	char role[16];
+} Entry;
+
 bool
 check_enter_link(Request *request)
 {
@@ -175,97 +184,110 @@ enter_expiry(const PGresult *res)
 	return end < usual ? end : usual;
 }
 
-/* False: answered. */
-static bool
-enter_make_claims(Request *request, const PGresult *res, JwtClaims *claims)
+/* NULL: answered. */
+static Entry *
+enter_take(Request *request, const PGresult *res)
 {
+	Entry *entry = request_own(request, sizeof(Entry), free);
 	uint64_t bits;
 	const char *name = PQgetvalue(res, 0, ENTER_NAME);
 
-	if (RAND_bytes((unsigned char *) &bits, sizeof(bits)) != 1 || strlen(name) >= sizeof(claims->name))
+	if (entry == NULL)
+		return NULL;
+	if (RAND_bytes((unsigned char *) &bits, sizeof(bits)) != 1 || strlen(name) >= sizeof(entry->claims.name))
 	{
 		request_out_of_memory(request); /* a token needs nothing else */
-		return false;
+		return NULL;
 	}
-	*claims = (JwtClaims){.uid = -atoll(PQgetvalue(res, 0, ENTER_LINK)),
-						  .generation = atoll(PQgetvalue(res, 0, ENTER_GENERATION)),
-						  .id = (int64_t) (bits >> 12) + 1,
-						  .issued_at = gateway_now(),
-						  .expires_at = enter_expiry(res)};
-	strcpy(claims->name, name);
-	return true;
+	entry->claims = (JwtClaims){.uid = -atoll(PQgetvalue(res, 0, ENTER_LINK)),
+								.generation = atoll(PQgetvalue(res, 0, ENTER_GENERATION)),
+								.id = (int64_t) (bits >> 12) + 1,
+								.issued_at = gateway_now(),
+								.expires_at = enter_expiry(res)};
+	strcpy(entry->claims.name, name);
+	entry->sheet_id = atoll(PQgetvalue(res, 0, ENTER_SHEET));
+	snprintf(entry->role, sizeof(entry->role), "%s", PQgetvalue(res, 0, ENTER_ROLE));
+	return entry;
 }
 
 static void
-enter_admit(Request *request, const PGresult *res)
+enter_admit(Request *request)
 {
+	const Entry *entry = request->own;
 	char token[JWT_MAX];
 	Buf body = {NULL, 0, 0};
-	JwtClaims claims;
 
-	if (!enter_make_claims(request, res, &claims))
-		return;
-	if (!jwt_sign(&gateway.keys, &claims, token, sizeof(token)))
+	if (!jwt_sign(&gateway.keys, &entry->claims, token, sizeof(token)))
 	{
 		request_out_of_memory(request); /* a token needs nothing else */
 		return;
 	}
-	link_uses_add(-claims.uid);
+	link_uses_add(-entry->claims.uid);
 	log_event(LOG_INFO, "guest entered", LOG_STR("request", request->trace.id), LOG_STR("peer", request->peer),
-			  LOG_INT("uid", claims.uid), LOG_INT("sheet", atoll(PQgetvalue(res, 0, ENTER_SHEET))));
+			  LOG_INT("uid", entry->claims.uid), LOG_INT("sheet", entry->sheet_id));
 	buf_puts(&body, "{\"token\":");
 	buf_puts_json(&body, token);
-	buf_printf(&body, ",\"fid\":%s", PQgetisnull(res, 0, ENTER_SHEET) ? "null" : PQgetvalue(res, 0, ENTER_SHEET));
-	routes_put_member(&body, "role", PQgetvalue(res, 0, ENTER_ROLE));
-	buf_printf(&body, ",\"uid\":%llu", (unsigned long long) edit_uid_to_number((uint64_t) claims.uid));
-	routes_put_member(&body, "username", claims.name);
-	buf_printf(&body, ",\"expires\":%lld}", (long long) claims.expires_at);
+	if (entry->sheet_id != 0)
+		buf_printf(&body, ",\"fid\":%lld", (long long) entry->sheet_id);
+	else
+		buf_puts(&body, ",\"fid\":null");
+	routes_put_member(&body, "role", entry->role);
+	buf_printf(&body, ",\"uid\":%llu", (unsigned long long) edit_uid_to_number((uint64_t) entry->claims.uid));
+	routes_put_member(&body, "username", entry->claims.name);
+	buf_printf(&body, ",\"expires\":%lld}", (long long) entry->claims.expires_at);
 	request->no_store = true;
 	request_json(request, 200, &body);
+}
+
+/* A link that has ended meanwhile gives a token that is refused. */
+static void
+enter_compared(Request *request)
+{
+	if (request->number == 0)
+		request_error_code(request, 401, "password_wrong", "this is not the password of the link");
+	else
+	{
+		enter_forgive(request);
+		enter_admit(request);
+	}
 }
 
 static void
 enter_answered(Request *request, PGresult *res)
 {
+	const char *password = NULL;
+
 	if (request_sql_error_code(request, res, "name"))
 		return;
+	(void) request_string(request, "password", &password);
 	if (!request_succeeded(res))
 		request_sql_error(request, res);
 	else if (PQntuples(res) == 0)
 		request_error_code(request, 404, "no_link", "there is no such link, or no longer");
-	else if (!PQgetisnull(res, 0, ENTER_REFUSAL))
-		request_error_code(request, 401, PQgetvalue(res, 0, ENTER_REFUSAL), "the link asks for its password");
-	else
+	else if (!PQgetisnull(res, 0, ENTER_PASSWORD) && password == NULL)
+		request_error_code(request, 401, "password_needed", "the link asks for its password");
+	else if (enter_take(request, res) != NULL)
 	{
-		if (cJSON_IsString(request_member(request, "password")))
-			enter_forgive(request);
-		enter_admit(request, res);
+		if (!PQgetisnull(res, 0, ENTER_PASSWORD))
+			account_compare(request, password, PQgetvalue(res, 0, ENTER_PASSWORD), enter_compared);
+		else
+		{
+			if (password != NULL)
+				enter_forgive(request);
+			enter_admit(request);
+		}
 	}
 }
 
-/*
- * A password takes the database some milliseconds. Those of one network are compared one at a time, as the long
- * statements of an account are.
- */
 void
 route_enter_link(Request *request)
 {
-	const char *password = NULL;
-	char holder[NETWORK_NAME_MAX];
-
-	(void) request_string(request, "password", &password);
-	if (password != NULL && !enter_may_try(request))
+	if (cJSON_IsString(request_member(request, "password")) && !enter_may_try(request))
 		return;
-	if (password != NULL)
-	{
-		network_holder(request->peer, holder);
-		request->claims.uid = INT64_MIN | (int64_t) (attempts_key(holder) >> 1);
-	}
-	request_query(request, password != NULL ? DATABASE_LONG : DATABASE_READS, enter_sql,
-				  PARAMS(pgparam_text(request_text(request, "link")), pgparam_text(request_text(request, "name")),
-						 pgparam_text(password)),
-				  REQUEST_TEXT_RAW, enter_answered);
-	request->claims.uid = 0;
+	request_query(
+		request, DATABASE_READS, enter_sql,
+		PARAMS(request_digest(request, request_text(request, "link")), pgparam_text(request_text(request, "name"))),
+		REQUEST_TEXT_RAW, enter_answered);
 }
 
 /* ---- GET /v2/link/cells: the rectangle of a link, which is all that its guests can read ---- */

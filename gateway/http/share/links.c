@@ -2,10 +2,11 @@
  * links.c - /v2/sheets/ID/links and /v2/sheets/ID/links/LINK: the share links of a sheet, which its owners list,
  * create, change and revoke.
  *
- * The key of a link is in the answer that creates it, and nowhere else.
+ * The key of a link is in the answer that creates it, and nowhere else. The database gets a hash of the password.
  */
 #include "auth/password.h"
 #include "core/gateway.h"
+#include "http/routes/account_steps.h"
 #include "http/routes/routes.h"
 #include "http/share/share.h"
 #include "ws/cache/changes.h"
@@ -120,6 +121,27 @@ link_choice(const Request *request, const char *name)
 	return item == NULL ? pgparam_null() : pgparam_text(cJSON_IsTrue(item) ? "true" : "false");
 }
 
+/* The hash of the password; "" for none. Null: the member is absent. */
+static PgParam
+link_password(const Request *request)
+{
+	return pgparam_text(request_member(request, "password") == NULL ? NULL
+						: request->secret == NULL					? ""
+																	: request->secret);
+}
+
+/* Calls next, with the hash in request->secret if the password is not empty. */
+static void
+link_hash_password(Request *request, RequestNext next)
+{
+	const char *password;
+
+	if (request_string(request, "password", &password) && password[0] != '\0')
+		account_hash(request, password, next);
+	else
+		next(request);
+}
+
 /* otherwise: if the member is absent. Null: none. */
 static PgParam
 link_time(Request *request, PgParam none, PgParam otherwise)
@@ -184,8 +206,8 @@ link_created(Request *request, PGresult *res)
 	request_json(request, 200, &body);
 }
 
-void
-route_create_link(Request *request)
+static void
+link_create(Request *request)
 {
 	const char *role = "viewer";
 
@@ -193,9 +215,15 @@ route_create_link(Request *request)
 	request_query(request, DATABASE_LONG, link_create_sql,
 				  PARAMS(request_sheet(request), pgparam_text(role),
 						 link_time(request, pgparam_null(), request_int64(request, gateway_now() + LINK_DAYS * 86400)),
-						 link_text(request, "ref"), link_text(request, "password"), link_text(request, "label"),
+						 link_text(request, "ref"), link_password(request), link_text(request, "label"),
 						 request_uid(request), link_text(request, "embed"), link_choice(request, "index")),
 				  REQUEST_TEXT_RAW, link_created);
+}
+
+void
+route_create_link(Request *request)
+{
+	link_hash_password(request, link_create);
 }
 
 static void
@@ -212,16 +240,22 @@ link_removable(const Request *request, const char *name)
 	return cJSON_IsNull(request_member(request, name)) ? pgparam_text("") : link_text(request, name);
 }
 
-void
-route_change_link(Request *request)
+static void
+link_change(Request *request)
 {
+	(void) request_parse_id(request->part, &request->number); /* hashing a password has changed it */
 	request_query(request, DATABASE_LONG, link_change_sql,
 				  PARAMS(request_sheet(request), request_uid(request), request_int64(request, request->number),
 						 link_text(request, "role"), link_time(request, pgparam_text("0"), pgparam_null()),
-						 link_removable(request, "password"), link_text(request, "label"),
-						 link_choice(request, "blocked"), link_removable(request, "embed"),
-						 link_choice(request, "index")),
+						 link_password(request), link_text(request, "label"), link_choice(request, "blocked"),
+						 link_removable(request, "embed"), link_choice(request, "index")),
 				  REQUEST_TEXT_RAW, link_changed);
+}
+
+void
+route_change_link(Request *request)
+{
+	link_hash_password(request, link_change);
 }
 
 void

@@ -4,6 +4,7 @@
  */
 #include "ws/room/admission.h"
 
+#include "auth/digest.h"
 #include "core/database.h"
 #include "core/gateway.h"
 #include "db/pgresult.h"
@@ -17,7 +18,7 @@
 static const char check_sql[] = "SELECT a.name, a.token_generation, i.sheet_id, i.name, i.trashed, i.role, "
 								"sheet.account_token_revoked($2, $3), sheet.guest_left($2) "
 								"FROM sheet.account_get($2) a LEFT JOIN LATERAL sheet.info($1, $2) i ON true";
-static const char link_sql[] = "SELECT sheet.open_link($1, $2, $3)";
+static const char link_sql[] = "SELECT sheet.open_link_digest($1, $2, $3)";
 
 static bool
 session_may_stay(Session *session, const PGresult *res)
@@ -135,10 +136,11 @@ admission_link_opened(void *arg, PGresult *res)
 static void
 admission_open_link(Session *session)
 {
-	char sheet[24], uid[24];
-	PgParam params[] = {pgparam_int64(sheet, session->sheet_id), pgparam_text(session->link),
+	char sheet[24], uid[24], digest[DIGEST_TEXT_MAX];
+	PgParam params[] = {pgparam_int64(sheet, session->sheet_id), pgparam_text(digest),
 						pgparam_int64(uid, session->uid)};
 
+	digest_of(session->link, digest);
 	session->queries++;
 	if (!database_query(DATABASE_WRITES, session->uid, link_sql, 3, params, 0, admission_link_opened, session))
 		admission_link_opened(session, NULL);

@@ -40,24 +40,22 @@ SELECT sheet.change_link(:view, 'editor');
 SELECT sheet.revoke_link(:view);
 SELECT sheet.revoke_link(987654321);
 SELECT sheet.create_link(:id, as_uid => :ann);
-SELECT sheet.enter_link(:'view_key', 'Zoe');
+SELECT sheet.enter_link(sha256(:'view_key'), 'Zoe');
 SELECT sheet.role_of(:id, -:view);
 
 -- guests, by gateways
 SET ROLE link_gateway;
-SELECT link_id = :view AS link, sheet_id = :id AS sheet, role, username, generation, left_ms BETWEEN 600000000 AND 604800000 AS week, refusal
-	FROM sheet.enter_link(:'view_key', E'Zoe\u0308');
-SELECT link_id = :edit AS link, role, username, left_ms, refusal FROM sheet.enter_link(:'edit_key', 'Ben');
-SELECT link_id = :edit AS link, role, username, left_ms, refusal FROM sheet.enter_link(:'edit_key', 'Ben', 'geheim');
-SELECT link_id = :edit AS link, role, username, left_ms, refusal FROM sheet.enter_link(:'edit_key', 'Ben', '');
-SELECT link_id = :edit AS link, role, username, left_ms, refusal FROM sheet.enter_link(:'edit_key', 'Ben', repeat('x', 2000));
-SELECT link_id = :edit AS link, role, username, left_ms, refusal FROM sheet.enter_link(:'edit_key', 'Ben', 'gëheim');
-SELECT * FROM sheet.enter_link('AAAAAAAAAAAAAAAAAAAAAA', 'Ben');
-SELECT * FROM sheet.enter_link('', 'Ben');
-SELECT sheet.enter_link(:'view_key', '');
-SELECT sheet.enter_link(:'view_key', ' a');
-SELECT sheet.enter_link(:'view_key', E'a\u202Eb');
-SELECT sheet.enter_link(:'view_key', repeat('x', 51));
+SELECT link_id = :view AS link, sheet_id = :id AS sheet, role, username, generation, left_ms BETWEEN 600000000 AND 604800000 AS week, password IS NOT NULL AS has_password
+	FROM sheet.enter_link(sha256(:'view_key'), E'Zoe\u0308');
+SELECT link_id = :edit AS link, role, username, left_ms, left(password, 19) AS password FROM sheet.enter_link(sha256(:'edit_key'), 'Ben');
+SELECT sheet.change_link(:edit, password => '$scrypt$ln=10,r=8,p=1$c2FsdHNhbHQ$aGFzaGhhc2hoYXNoaGFzaA', as_uid => :ann);
+SELECT password FROM sheet.enter_link(sha256(:'edit_key'), 'Ben');
+SELECT * FROM sheet.enter_link(sha256('AAAAAAAAAAAAAAAAAAAAAA'), 'Ben');
+SELECT * FROM sheet.enter_link(sha256(''), 'Ben');
+SELECT sheet.enter_link(sha256(:'view_key'), '');
+SELECT sheet.enter_link(sha256(:'view_key'), ' a');
+SELECT sheet.enter_link(sha256(:'view_key'), E'a\u202Eb');
+SELECT sheet.enter_link(sha256(:'view_key'), repeat('x', 51));
 SELECT sheet.enter_link(NULL, 'Ben');
 SELECT sheet.role_of(:id, -:view), sheet.role_of(:id, -:edit), sheet.role_of(:other, -:edit), sheet.role_of(:id, -987654321),
 	sheet.role_of(:id, (-9223372036854775808)::bigint);
@@ -121,7 +119,7 @@ SELECT sheet.change_link(:edit, blocked => true);
 SELECT state FROM sheet.links(:id) WHERE link_id = :edit;
 SELECT sheet.role_of(:id) AS owner;
 SET ROLE link_gateway;
-SELECT sheet.role_of(:id, -:edit), (SELECT count(*) FROM sheet.account_get(-:edit)), (SELECT count(*) FROM sheet.enter_link(:'edit_key', 'Ben')), sheet.guest_left(-:edit);
+SELECT sheet.role_of(:id, -:edit), (SELECT count(*) FROM sheet.account_get(-:edit)), (SELECT count(*) FROM sheet.enter_link(sha256(:'edit_key'), 'Ben')), sheet.guest_left(-:edit);
 SET ROLE link_ann;
 SELECT sheet.change_link(:edit, blocked => false, expires => 'infinity');
 SELECT state, expires_at FROM sheet.links(:id) WHERE link_id = :edit;
@@ -145,7 +143,7 @@ BEGIN
 END
 $$;
 SELECT * FROM pg_temp.ends(:short);
-SELECT count(*) FROM sheet.enter_link(:'short_key', 'Ben');
+SELECT count(*) FROM sheet.enter_link(sha256(:'short_key'), 'Ben');
 SELECT sheet.set_range(:id, 'A2', '{{late}}', -:short);
 SELECT state FROM sheet.links(:id) WHERE link_id = :short;
 
@@ -164,7 +162,7 @@ SELECT sheet.link_target(-:rect);
 SELECT sheet.link_range(-:rect);
 SELECT sheet.link_place(:plan, :rect);
 SET ROLE link_gateway;
-SELECT link_id = :rect AS link, sheet_id, role, refusal FROM sheet.enter_link(:'rect_key', 'Ben');
+SELECT link_id = :rect AS link, sheet_id, role, password FROM sheet.enter_link(sha256(:'rect_key'), 'Ben');
 SELECT name FROM sheet.account_get(-:rect);
 SELECT sheet.role_of(:plan, -:rect);
 SELECT role FROM sheet.info(:plan, -:rect);
@@ -197,7 +195,7 @@ SELECT sheet.insert_rows(:plan, 0, 1), pg_temp.part(:plan, :rect);
 SELECT sheet.rollback(:plan, 3) > 0 AS back, pg_temp.part(:plan, :rect);
 BEGIN;
 SELECT sheet.rollback(:plan, 1) > 0 AS back, pg_temp.part(:plan, :rect);
-SELECT (SELECT count(*) FROM sheet.link_range(-:rect)), (SELECT count(*) FROM sheet.enter_link(:'rect_key', 'Ben'));
+SELECT (SELECT count(*) FROM sheet.link_range(-:rect)), (SELECT count(*) FROM sheet.enter_link(sha256(:'rect_key'), 'Ben'));
 ROLLBACK;
 -- by gateways, several in one batch
 SELECT duplicate FROM sheet.apply(:plan, j_batch(j_edit(6, 0, 0, 0, '2', NULL), j_edit(6, 0, 0, 0, '1', NULL)));
@@ -206,7 +204,7 @@ SELECT pg_temp.part(:plan, :rect);
 SELECT sheet.delete_rows(:plan, 8, 1), pg_temp.part(:plan, :rect);
 SELECT sheet.delete_rows(:plan, 0, 15), pg_temp.part(:plan, :rect);
 SELECT sheet.insert_rows(:plan, 0, 15), pg_temp.part(:plan, :rect);
-SELECT count(*) FROM sheet.enter_link(:'rect_key', 'Ben');
+SELECT count(*) FROM sheet.enter_link(sha256(:'rect_key'), 'Ben');
 SELECT count(*) FROM sheet.link_range(-:rect);
 SELECT ref = '' AS lost, state FROM sheet.links(:plan);
 SELECT sheet.create_link(:plan, ref => 'B2') IS NOT NULL AS another, sheet.revoke_link(:rect);
@@ -220,7 +218,7 @@ SELECT sheet.revoke_link(:edit), sheet.revoke_link(:edit);
 SELECT sheet.change_link(:edit, 'editor');
 SELECT state, revoked_at > created_at AS later FROM sheet.links(:id) WHERE link_id = :edit;
 SET ROLE link_gateway;
-SELECT count(*) FROM sheet.enter_link(:'edit_key', 'Ben', 'gëheim');
+SELECT count(*) FROM sheet.enter_link(sha256(:'edit_key'), 'Ben');
 SELECT sheet.role_of(:id, -:edit), (SELECT count(*) FROM sheet.account_get(-:edit));
 SELECT sheet.count_link_uses(:view, 3), sheet.count_link_uses(:view, 2);
 RESET ROLE;
@@ -228,7 +226,7 @@ SELECT count(*) FILTER (WHERE username = 'Office (link)') AS label_stays, count(
 SELECT uses, last_used IS NOT NULL AS used FROM sheet.links(:id) WHERE link_id = :view;
 -- in the trash
 SELECT sheet.trash(:id);
-SELECT count(*) FROM sheet.enter_link(:'view_key', 'Ben');
+SELECT count(*) FROM sheet.enter_link(sha256(:'view_key'), 'Ben');
 SET ROLE link_ann;
 SELECT sheet.create_link(:id);
 SELECT count(*) FROM sheet.links(:id);
