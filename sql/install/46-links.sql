@@ -74,15 +74,15 @@ SELECT pg_catalog.pg_extension_config_dump('sheet.link_id_seq', '');
 CREATE FUNCTION sheet.create_link(IN sheet_id bigint, IN role text DEFAULT 'viewer',
 	IN expires timestamptz DEFAULT now() + interval '7 days', IN ref text DEFAULT NULL, IN password text DEFAULT NULL,
 	IN label text DEFAULT NULL, IN embed text DEFAULT NULL, IN index_ok boolean DEFAULT false,
-	IN as_uid bigint DEFAULT NULL, OUT link_id bigint, OUT key text)
+	IN as_uid bigint DEFAULT NULL, IN if_seq bigint DEFAULT NULL, OUT link_id bigint, OUT key text)
 	RETURNS record LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_create_link';
-COMMENT ON FUNCTION sheet.create_link(bigint, text, timestamptz, text, text, text, text, boolean, bigint) IS
+COMMENT ON FUNCTION sheet.create_link(bigint, text, timestamptz, text, text, text, text, boolean, bigint, bigint) IS
 	'Creates a link that opens the sheet without an account, and returns its number and its key, '
 	'which cannot be read again. role: viewer, commenter or editor. expires: the end of the link '
 	'(null: none). ref: only this rectangle, wherever its cells move, for viewers. password: asked for when the link is '
 	'opened (of gateways: its hash). label: the name of the link''s guests in the log. embed: the pages that may show the published view of the '
 	'link (/s/KEY) in a frame, such as ''https://example.org https://*.example.com'' (null: none; *: any). index_ok: search engines '
-	'may list that view. Owners.';
+	'may list that view. if_seq: SM001 if rows or columns have moved since that seq, so that ref may name other cells. Owners.';
 
 CREATE FUNCTION sheet.links(sheet_id bigint, as_uid bigint DEFAULT NULL)
 	RETURNS TABLE (link_id bigint, role text, label text, expires_at timestamptz, ref text, has_password boolean, state text,

@@ -200,6 +200,7 @@ describe('access tokens', () => {
 		['admin', 'DELETE', '/v2/sheets/ID/members/x'],
 		['admin', 'DELETE', '/v2/sheets/ID'],
 		[null, 'POST', '/modifyuser', { username: 'x' }],
+		[null, 'POST', '/v2/session/end', {}],
 		[null, 'POST', '/modifyuserauth', { password: 'a password that is long' }],
 		[null, 'GET', '/sheetws?query=1&fid=1'],
 		[null, 'POST', '/v2/account/password', { oldPassword: 'x', password: 'a password that is long' }],

@@ -87,6 +87,15 @@ describe('a guest', () => {
 		const guest = await Editor.open(gateway, zoe, fid);
 		guest.modify(0, 0, 'of a guest');
 		assert.equal((await owner.nextModify(0, 0, 'of a guest')).body.username, 'Old page (link)');
+		assert.equal((await change(fid, link, { label: 'New page' })).status, 200);
+		guest.modify(0, 2, 'after that');
+		assert.equal((await owner.nextModify(0, 2, 'after that')).body.username, 'New page (link)');
+		await cluster.psql(`SELECT sheet.change_link(${link}, label => 'Page of SQL')`);
+		let n = 3; // the change comes by an event
+		await waitUntil(async () => {
+			guest.modify(0, n, 'again');
+			return (await owner.nextModify(0, n++, 'again')).body.username === 'Page of SQL (link)';
+		}, 'the label that SQL has set');
 		owner.modify(0, 1, 'of the owner');
 		assert.equal((await guest.nextModify(0, 1, 'of the owner')).body.username, anna.username);
 		const { ticket } = (await post(gateway, '/v2/ticket', { token: zoe.token, fid })).json;
@@ -235,6 +244,13 @@ test('a link to a rectangle shows its cells, wherever they are, and nothing else
 	await owner.next('ack');
 	assert.deepEqual((await part()).json, { rows: 1, cols: 2, cells: [[0, 0, 'in'], [0, 1, null]] });
 	assert.equal((await list(fid))[0].ref, 'A4:B4');
+	const seen = (tag) => post(gateway, `/v2/sheets/${fid}/links`, { token: anna.token, ref: 'A2' }, { headers: { 'if-match': tag } });
+	assert.deepEqual([(await seen('"1"')).status, (await seen('"1"')).json.code], [412, 'changed']);
+	assert.equal((await seen('x')).status, 400);
+	const { etag } = (await cells(anna, fid)).headers;
+	const present = await seen(etag);
+	assert.equal(present.status, 200);
+	assert.equal((await revoke(fid, present.json.link)).status, 200);
 	assert.deepEqual(await openRoutes(zoe, fid), ['/v2/link/cells', '/v2/ticket']);
 	for (const open of [
 		() => Editor.open(gateway, zoe, fid).then((editor) => editor.waitClosed()),

@@ -305,7 +305,9 @@ describe('logs', () => {
 		const answer = await post(gateway, '/login', { username: 'a"b\\c', password: 'x' }, { headers: { 'x-request-id': 'proxy-17:a' } });
 		assert.equal(answer.headers['x-request-id'], 'proxy-17:a');
 		await get('/readyz?token=not-for-the-log', { 'x-request-id': 'q-1' });
-		await waitUntil(() => logFile().includes('q-1'), 'the log');
+		const secret = ['/i/not-for-the-log/a.png', '/p/not-for-the-log', '/record/not-for-the-log'];
+		for (const address of secret) await get(address, { 'x-request-id': `q-2${address.split('/')[1]}` });
+		await waitUntil(() => ['q-1', 'q-2record'].every((id) => logFile().includes(id)), 'the log');
 		const lines = logFile()
 			.trimEnd()
 			.split('\n')
@@ -317,6 +319,10 @@ describe('logs', () => {
 			['login refused', 'request'],
 		);
 		assert.deepEqual([events[1].method, events[1].path, events[1].status], ['POST', '/login', 200]);
+		assert.deepEqual(
+			lines.filter(({ request }) => request?.startsWith('q-2')).map(({ path }) => path),
+			['/i/*', '/p/*', '/record/*'],
+		);
 		assert.ok(!logFile().includes('not-for-the-log'));
 	});
 

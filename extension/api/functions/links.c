@@ -23,6 +23,7 @@
 #include "journal/journal.h"
 #include "journal/store/history.h"
 #include "journal/store/rect_store.h"
+#include "journal/write/writer.h"
 #include "permission/catalog.h"
 #include "permission/permission.h"
 #include "utils/builtins.h"
@@ -103,8 +104,10 @@ static CatalogQuery links_target = {
 	"WHERE l.link_id = -$1 AND l.rectangle AND s.sheet_id = l.sheet_id AND s.trashed_at IS NULL AND p.ref <> '' "
 	"AND " LINK_IS_VALID,
 	{INT8OID}};
-static CatalogQuery links_delete_rects = {"DELETE FROM sheet.link_rect WHERE sheet_id = $1 AND link_id = $2",
-										  {INT8OID, INT8OID}};
+static CatalogQuery links_delete_rects = {
+	"DELETE FROM sheet.link_rect r USING sheet.link l WHERE r.sheet_id = $1 AND l.link_id = r.link_id AND "
+	"l.revoked_at IS NOT NULL",
+	{INT8OID}};
 static CatalogQuery links_kept = {"SELECT count(*) FROM sheet.link WHERE sheet_id = $1 AND revoked_at IS NULL",
 								  {INT8OID}};
 /* Nobody waits for whoever changes the link, or counts, too. */
@@ -242,6 +245,15 @@ links_arg_rect(FunctionCallInfo fcinfo, int arg, const char *role, LinkRect *rec
 	return true;
 }
 
+/* A change of the link, for gateways: its sessions are checked again, and its label is read again. By the id that
+ * gateways know the guests by (ws/cache/changes.h). */
+static void
+links_register_change(int64 sheet_id, int64 link_id)
+{
+	follow_register_status(sheet_id);
+	follow_register_status(PG_INT64_MIN + link_id);
+}
+
 /* Caller must hold the sheet lock: no other transaction moves the cells of the rectangle meanwhile. */
 static void
 links_store_rect(int64 sheet_id, int64 link_id, LinkRect *rect)
@@ -273,7 +285,7 @@ links_require_room(int64 sheet_id)
 						errhint("Revoke those that are not needed with sheet.revoke_link().")));
 }
 
-/* create_link(sheet_id, role, expires, ref, password, label, embed, index_ok, as_uid) */
+/* create_link(sheet_id, role, expires, ref, password, label, embed, index_ok, as_uid, if_seq) */
 Datum
 sheet_create_link(PG_FUNCTION_ARGS)
 {
@@ -301,7 +313,12 @@ sheet_create_link(PG_FUNCTION_ARGS)
 	args[9] = CATALOG_DATUM(BoolGetDatum(!PG_ARGISNULL(7) && PG_GETARG_BOOL(7)));
 	links_require_room(sheet_id);
 	if (DatumGetBool(args[4].value))
+	{
 		journal_lock_sheet(sheet_id); /* before the sheet's row, as sheet.purge() does */
+		if (!PG_ARGISNULL(9))
+			write_cells_check_places(sheet_id, PG_GETARG_INT64(9));
+		catalog_execute(&links_delete_rects, args); /* which their revocations have left */
+	}
 	if (!catalog_find_int64(&links_insert, args, false, &link_id))
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("sheet " INT64_FORMAT " does not exist", sheet_id)));
 	if (DatumGetBool(args[4].value))
@@ -377,24 +394,31 @@ sheet_change_link(PG_FUNCTION_ARGS)
 	if (catalog_execute(&links_change, args) == 0)
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 						errmsg("link " INT64_FORMAT " has been revoked", PG_GETARG_INT64(0))));
-	follow_register_status(sheet_id);
+	links_register_change(sheet_id, PG_GETARG_INT64(0));
 	PG_RETURN_VOID();
 }
 
-/* revoke_link(link_id, as_uid). Revoking it again changes nothing. */
+/*
+ * revoke_link(link_id, as_uid). Revoking it again changes nothing. Nobody can hold up a revocation: while another
+ * transaction has the sheet lock, and may be about to move the rectangle, its rows are left. The link opens nothing
+ * nevertheless. The next revocation or creation of such a link of the sheet removes them.
+ */
 Datum
 sheet_revoke_link(PG_FUNCTION_ARGS)
 {
-	NullableDatum args[2] = {CATALOG_NULL, fcinfo->args[0]};
 	int64 sheet_id;
 	bool revoked, rectangle;
 
 	catalog_require_arg(fcinfo, 0, "link");
 	sheet_id = links_require_owner(PG_GETARG_INT64(0), catalog_arg_int64(fcinfo, 1, 0), &revoked, &rectangle);
-	args[0] = CATALOG_INT64(sheet_id);
-	catalog_execute(&links_revoke, fcinfo->args);
-	catalog_execute(&links_delete_rects, args);
-	follow_register_status(sheet_id);
+	if (rectangle && writer_try_lock_sheet(sheet_id)) /* before the link's row, as sheet.create_link() does */
+	{
+		catalog_execute(&links_revoke, fcinfo->args);
+		catalog_execute(&links_delete_rects, &CATALOG_INT64(sheet_id));
+	}
+	else
+		catalog_execute(&links_revoke, fcinfo->args);
+	links_register_change(sheet_id, PG_GETARG_INT64(0));
 	PG_RETURN_VOID();
 }
 

@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "api/functions/functions.h"
 #include "api/scan/cells.h"
 #include "journal/replay/batches.h"
 #include "journal/store/trimmark.h"
@@ -99,6 +100,13 @@ write_check_unchanged(const WriterSheet *ws, int64 since, const Edit *edits, uin
 								"%d edits ago, count as changed.",
 								WRITE_LOOK_BACK)));
 	pfree(keys);
+}
+
+void
+write_cells_check_places(int64 sheet_id, int64 since)
+{
+	writer_begin();
+	write_check_unchanged(writer_open(sheet_id), since, NULL, 0, false);
 }
 
 /* ---- the row to append to ---- */

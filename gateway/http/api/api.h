@@ -42,6 +42,9 @@ extern void route_write_cells(Request *request);
 /* ---- what they share ---- */
 /* An error of the database. A refusal for want of a role says which one is needed. */
 extern void api_sql_error(Request *request, const PGresult *res);
+/* The seq of If-Match: one in quotes, or an ETag of GET, which begins with the seq. *given: there is one, and not "*".
+ * False: answered. */
+extern bool api_if_match(Request *request, bool *given, int64_t *seq);
 /* 204 if the query succeeded. */
 extern void api_done(Request *request, const PGresult *res);
 /* A number of the query from 1 to max, or `otherwise` if there is none. False: answered. */

@@ -52,12 +52,12 @@ write_refuse(Request *request, int status, const char *reason)
 	return false;
 }
 
-/* "SEQ", or an ETag of GET, which begins with the seq. False: answered. */
-static bool
-write_read_condition(Request *request, CellWrite *write)
+bool
+api_if_match(Request *request, bool *given, int64_t *seq)
 {
 	char text[128], *tag, *end = NULL;
 
+	*given = false;
 	if (head_field(&request->head, "if-match") == NULL)
 		return true;
 	if (!request_header(request, "if-match", text, sizeof(text)))
@@ -66,12 +66,12 @@ write_read_condition(Request *request, CellWrite *write)
 	if (strcmp(tag, "*") == 0)
 		return true;
 	if (tag[0] == '"' && tag[1] >= '0' && tag[1] <= '9')
-		write->if_seq = strtoll(tag + 1, &end, 10);
-	if (end == NULL || write->if_seq > (int64_t) JSON_MAX_NUMBER || (*end != '"' && *end != '-') ||
-		end + strcspn(end, "\"") + 1 != tag + strlen(tag))
-		return write_refuse(request, 400, "If-Match is one ETag, as an answer had it, or a seq in quotes");
-	write->conditional = true;
-	return true;
+		*seq = strtoll(tag + 1, &end, 10);
+	*given = end != NULL && *seq <= (int64_t) JSON_MAX_NUMBER && (*end == '"' || *end == '-') &&
+			 end + strcspn(end, "\"") + 1 == tag + strlen(tag);
+	if (!*given)
+		request_error(request, 400, "If-Match is one ETag, as an answer had it, or a seq in quotes");
+	return *given;
 }
 
 /* The state of the request. NULL: answered. */
@@ -88,7 +88,7 @@ write_create(Request *request)
 	write->raw = strcmp(input, "raw") == 0;
 	if (!write->raw && strcmp(input, "typed") != 0)
 		request_error(request, 400, "input is typed or raw");
-	else if (write_read_condition(request, write))
+	else if (api_if_match(request, &write->conditional, &write->if_seq))
 		return write;
 	return NULL;
 }

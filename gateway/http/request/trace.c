@@ -96,14 +96,7 @@ trace_method_name(int method)
 const char *
 trace_path(const Request *request)
 {
-	static const char *const open[] = {"/i/", "/p/", "/record/", "/s/"};
-
-	for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++)
-	{
-		if (strncmp(request->head.path, open[i], strlen(open[i])) == 0)
-			return open[i];
-	}
-	return request->head.path;
+	return request->secret_path ? trace_stats[request->trace.route].route : request->head.path;
 }
 
 void

@@ -206,7 +206,14 @@ void
 route_session_end(Request *request)
 {
 	JwtClaims own = session_claims(request, NULL), kept = session_claims(request, COOKIE_SESSION);
+	char token[JWT_MAX];
 
+	request->cookie = NULL;
+	if (request_token(request, token, sizeof(token)) && access_token_is(token, strlen(token)))
+	{
+		request_error_code(request, 403, "scope", "an access token has no session: DELETE /v2/tokens/ID ends it");
+		return;
+	}
 	if (own.uid < 0)
 	{
 		request_error(request, 403, "guests of a link have no account");

@@ -341,7 +341,7 @@ cells_answered(Request *request, PGresult *res)
 	else if (!request_succeeded(res))
 		request_sql_error(request, res);
 	else if (rows == 0)
-		request_error(request, 403, "the link is not to a part of a sheet");
+		request_error(request, 403, "the link is not to a part of a sheet, or the part has been deleted");
 	else
 	{
 		buf_printf(&body, "{\"rows\":%s,\"cols\":%s,\"cells\":[", PQgetvalue(res, 0, 0), PQgetvalue(res, 0, 1));

@@ -6,6 +6,7 @@
  */
 #include "auth/password.h"
 #include "core/gateway.h"
+#include "http/api/api.h"
 #include "http/routes/account_steps.h"
 #include "http/routes/routes.h"
 #include "http/share/share.h"
@@ -20,7 +21,7 @@ static const char links_list_sql[] = "SELECT link_id, role, label, ceil(extract(
 									 "has_password, state, uses, last_used, "
 									 "created_by, created_at, embed, index_ok FROM sheet.links($1, $2)";
 static const char link_create_sql[] =
-	"SELECT link_id, key FROM sheet.create_link($1, $2, to_timestamp($3::float8), $4, $5, $6, $8, $9, as_uid => $7)";
+	"SELECT link_id, key FROM sheet.create_link($1, $2, to_timestamp($3::float8), $4, $5, $6, $8, $9, $7, $10)";
 /* Only a link of the sheet of the path. */
 static const char link_change_sql[] = "SELECT sheet.change_link(l.link_id, $4, CASE $5::int8 WHEN 0 THEN 'infinity' "
 									  "ELSE to_timestamp($5::float8) END, $6, $7, "
@@ -160,12 +161,13 @@ static bool
 link_succeeded(Request *request, const PGresult *res)
 {
 	changes_register(request->sheet_id);
+	changes_register(changes_of_uid(-request->number)); /* the label */
 	if (request_sql_error_code(request, res, "link"))
 		return false;
 	if (strcmp(pgresult_sqlstate(res), "55000") == 0)
 		request_error_code(request, 409, "revoked", "the link has been revoked");
 	else if (!request_succeeded(res))
-		request_sql_error(request, res);
+		api_sql_error(request, res);
 	else if (PQntuples(res) == 0)
 		request_error(request, 404, "no such link");
 	else
@@ -210,13 +212,18 @@ static void
 link_create(Request *request)
 {
 	const char *role = "viewer";
+	bool conditional;
+	int64_t seq = 0;
 
+	if (!api_if_match(request, &conditional, &seq))
+		return;
 	(void) request_string(request, "role", &role);
 	request_query(request, DATABASE_LONG, link_create_sql,
 				  PARAMS(request_sheet(request), pgparam_text(role),
 						 link_time(request, pgparam_null(), request_int64(request, gateway_now() + LINK_DAYS * 86400)),
 						 link_text(request, "ref"), link_password(request), link_text(request, "label"),
-						 request_uid(request), link_text(request, "embed"), link_choice(request, "index")),
+						 request_uid(request), link_text(request, "embed"), link_choice(request, "index"),
+						 conditional ? request_int64(request, seq) : pgparam_null()),
 				  REQUEST_TEXT_RAW, link_created);
 }
 

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /* By what id the clock knows an account, or a guest, whose uid is negative: ids of sheets are positive. The database
- * publishes changes of accounts by the same id, and changes of links as those of their sheet. */
+ * publishes changes of accounts and of links by the same id, and changes of links also as those of their sheet. */
 static inline int64_t
 changes_of_uid(int64_t uid)
 {

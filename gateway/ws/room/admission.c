@@ -68,6 +68,22 @@ session_set_role(Session *session, V2Role role)
 	session->role = role;
 }
 
+/* A later check was passed. Protocol v1 names authors by the name. */
+static void
+session_name_again(Session *session, const char *name)
+{
+	Buf json = {NULL, 0, 0};
+
+	if (session->guest != NULL)
+		return;
+	buf_puts_json(&json, name);
+	if (buf_failed(&json))
+		return;
+	buf_free(&session->name_json);
+	session->name_json = json;
+	session->named = session->check_began;
+}
+
 /* The first check was passed. */
 static void
 session_admit(Session *session, const char *name, const char *sheet_name)
@@ -77,6 +93,7 @@ session_admit(Session *session, const char *name, const char *sheet_name)
 	session->name = strdup(name);
 	session->sheet_name = strdup(sheet_name);
 	buf_puts_json(&session->name_json, name);
+	session->named = session->check_began;
 	session_set_state(session, SESSION_WAITING);
 	socket_sign_in(session->socket, session->uid);
 	accounts_register_opening(session->sheet_id, session->uid);
@@ -111,6 +128,8 @@ admission_checked(void *arg, PGresult *res)
 			accounts_put_seen(session->sheet_id, session->uid);
 			session_set_end(session, res);
 			session_set_role(session, role_by_name(PQgetvalue(res, 0, 5)));
+			if (!first)
+				session_name_again(session, PQgetvalue(res, 0, 0));
 			if (first)
 				session_admit(session, PQgetvalue(res, 0, 0), PQgetvalue(res, 0, 3));
 		}

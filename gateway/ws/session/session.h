@@ -93,6 +93,7 @@ typedef struct Session
 	uint64_t ends;	 /* of a guest's link, in ms of the loop's clock; 0: no end */
 	char *guest;	 /* the name that a guest is shown by; NULL: an account, or protocol v1 */
 	char *name;		 /* of the account, or of the guest */
+	uint64_t named;	 /* changes_now() when name_json was asked for */
 	Buf name_json;
 	char *sheet_name;
 	char link[LINK_KEY_MAX + 1]; /* the link to open before the check; "": none */

@@ -104,7 +104,8 @@ name_find(Name *name, const Room *room, uint64_t uid)
 	}
 	for (const Session *session = LIST_FIRST(&room->sessions); session != NULL; session = LIST_NEXT(session, in_room))
 	{
-		if (session->uid != (int64_t) uid || session->guest != NULL || session->name_json.len == 0)
+		if (session->uid != (int64_t) uid || session->guest != NULL || session->name_json.len == 0 ||
+			changes_since(changes_of_uid(session->uid), session->named))
 			continue;
 		buf_put_buf(&name->json, &session->name_json);
 		return true;

@@ -207,7 +207,9 @@ SELECT sheet.insert_rows(:plan, 0, 15), pg_temp.part(:plan, :rect);
 SELECT count(*) FROM sheet.enter_link(sha256(:'rect_key'), 'Ben');
 SELECT count(*) FROM sheet.link_range(-:rect);
 SELECT ref = '' AS lost, state FROM sheet.links(:plan);
-SELECT sheet.create_link(:plan, ref => 'B2') IS NOT NULL AS another, sheet.revoke_link(:rect);
+SELECT sheet.create_link(:plan, ref => 'B2', if_seq => 5);
+SELECT max(seq) AS last_seq FROM sheet.log WHERE sheet_id = :plan \gset
+SELECT sheet.create_link(:plan, ref => 'B2', if_seq => :last_seq) IS NOT NULL AS another, sheet.revoke_link(:rect);
 SELECT count(*) FROM sheet.link_rect WHERE link_id = :rect;
 SELECT sheet.trash(:plan), sheet.purge(:plan);
 SELECT count(*) FROM sheet.link_rect;
