@@ -295,8 +295,10 @@ JsonError
 json_parse_object(const char *text, size_t len, size_t max_values, int max_depth, cJSON **object)
 {
 	*object = NULL;
-	if (!utf8_check(text, len, NULL) || !json_check(text, len) || !is_within(text, len, max_values, max_depth))
+	if (!utf8_check(text, len, NULL) || !json_check(text, len))
 		return JSON_INVALID;
+	if (!is_within(text, len, max_values, max_depth))
+		return JSON_TOO_MANY;
 	errno = 0;
 	*object = cJSON_ParseWithLength(text, len);
 	if (*object == NULL)

@@ -60,6 +60,7 @@ typedef enum JsonError
 {
 	JSON_OK,
 	JSON_INVALID,
+	JSON_TOO_MANY, /* values, or nested too deeply */
 	JSON_NO_MEMORY
 } JsonError;
 

@@ -483,3 +483,29 @@ describe('the owner', () => {
 		assert.equal((await list(fid))[0].state, 'valid');
 	});
 });
+
+describe('a request', () => {
+	test('with an argument that stands twice is refused, whatever the route', async () => {
+		const fid = await newSheet(gateway, anna);
+		for (const [method, address] of [
+			['GET', `/v2/sheets/${fid}/cells?range=A1&range=B2`],
+			['GET', `/v2/sheets/${fid}/log?limit=1&uid=1&limit=2`],
+			['GET', '/v2/files?before=5&before='],
+			['GET', `/v2/sheets/${fid}.csv?a&a`],
+			['DELETE', `/v2/sheets/${fid}?purge=1&purge=0`],
+			['GET', `/v2/sheets?${Array.from({ length: 40 }, (_, i) => `a${i}=1`).join('&')}`],
+		]) {
+			const answer = await request(gateway, method, address, bearer(anna));
+			assert.deepEqual([answer.status, answer.json.data], [400, 'an argument stands twice in the query, or it has more than 32'], address);
+		}
+		assert.equal((await request(gateway, 'GET', `/v2/sheets/${fid}/cells?range=A1&ranges=1`, bearer(anna))).status, 200);
+		assert.notEqual((await request(gateway, 'GET', '/?x=1&x=2')).status, 400);
+	});
+
+	test('with too many values, or a form that no paste is read from, is told so', async () => {
+		const many = await post(gateway, '/v2/sheets', { token: anna.token, name: Array(1001).fill(1) });
+		assert.deepEqual([many.status, /more than 1000 values/.test(many.json.data)], [400, true], many.text);
+		const form = await request(gateway, 'POST', '/paste', multipart([['file', Buffer.from('x'.repeat(100)), 'a.txt', 'text/plain']]));
+		assert.deepEqual([form.status, /must not be multipart/.test(form.text)], [400, true], form.text);
+	});
+});

@@ -312,6 +312,17 @@ router_check_method(Request *request)
 	return false;
 }
 
+/* No argument is given twice: one of them would be ignored. Addresses of files of the page may have any query. */
+static bool
+router_check_query(Request *request)
+{
+	if (request->route->begin == route_static || !head_query_repeats(request->head.query))
+		return true;
+	request->close |= request->body_comes;
+	request_error(request, 400, "an argument stands twice in the query, or it has more than 32");
+	return false;
+}
+
 /* Do requests of the method have a body? */
 static bool
 router_takes_body(Method method)
@@ -372,14 +383,21 @@ router_parse_body(Request *request)
 {
 	const Buf *body = &request->body;
 	int flags = request->route->flags;
+	int max = flags & LARGE_BODY ? ROUTER_LARGE_MAX : ROUTER_VALUES_MAX;
+	char reason[96];
 	JsonError error;
 
 	if (body->len == 0 && !buf_failed(body) && (flags & NO_BODY))
 		return true;
-	error = json_parse_object(body->data, body->len, flags & LARGE_BODY ? ROUTER_LARGE_MAX : ROUTER_VALUES_MAX,
-							  JSON_MAX_DEPTH, &request->json);
+	error = json_parse_object(body->data, body->len, (size_t) max, JSON_MAX_DEPTH, &request->json);
 	if (error == JSON_NO_MEMORY || buf_failed(body))
 		request_out_of_memory(request);
+	else if (error == JSON_TOO_MANY)
+	{
+		snprintf(reason, sizeof(reason), "the body has more than %d values, or more than %d levels", max,
+				 JSON_MAX_DEPTH);
+		request_error(request, 400, reason);
+	}
 	else if (error == JSON_INVALID)
 		request_error(request, 400, "the body must be a JSON object in UTF-8, without a name that stands twice");
 	else
@@ -478,7 +496,7 @@ router_begin(Request *request, const char *head, size_t len, Chunked *body)
 	router_allow_origin(request);
 	if (upgrade_begin(request))
 		return CONN_NEXT_ANSWER;
-	if (!router_check_method(request) || !router_check_length(request))
+	if (!router_check_method(request) || !router_check_length(request) || !router_check_query(request))
 		return CONN_NEXT_ANSWER;
 	if (request->route->flags & STREAM && !request->route->check(request))
 		return CONN_NEXT_ANSWER;

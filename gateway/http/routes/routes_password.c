@@ -211,7 +211,7 @@ route_session_end(Request *request)
 	request->cookie = NULL;
 	if (request_token(request, token, sizeof(token)) && access_token_is(token, strlen(token)))
 	{
-		request_error_code(request, 403, "scope", "an access token has no session: DELETE /v2/tokens/ID ends it");
+		request_error_code(request, 403, "scope", "no access token permits this: a sign-in is needed");
 		return;
 	}
 	if (own.uid < 0)

@@ -353,6 +353,8 @@ head_parse(Head *head, char *bytes, size_t len, size_t url_max, HeadError *error
 
 /* ---- the query ---- */
 
+#define HEAD_ARGS_MAX 32
+
 /* The value of the first argument of the name, not decoded, and its length. NULL: there is none. */
 static const char *
 query_find(const char *query, const char *name, bool needs_value, size_t *len)
@@ -400,6 +402,29 @@ head_query_has(const char *query, const char *name)
 	size_t len;
 
 	return query_find(query, name, false, &len) != NULL;
+}
+
+bool
+head_query_repeats(const char *query)
+{
+	int count = 0;
+
+	for (; *query != '\0'; query += *query == '&')
+	{
+		size_t item = strcspn(query, "&"), name = strcspn(query, "=&");
+
+		count += item > 0;
+		if (count > HEAD_ARGS_MAX)
+			return true;
+		for (const char *other = query + item; name > 0 && *other != '\0'; other += strcspn(other, "&"))
+		{
+			other++;
+			if (strcspn(other, "=&") == name && memcmp(other, query, name) == 0)
+				return true;
+		}
+		query += item;
+	}
+	return false;
 }
 
 /* ---- codings ---- */

@@ -69,6 +69,8 @@ typedef enum HeadArg
 	HEAD_FOUND
 } HeadArg;
 extern HeadArg head_form_arg(const char *form, const char *name, char *to, size_t size);
+/* Has the query two arguments of one name, or more than 32? */
+extern bool head_query_repeats(const char *query);
 /* Does the query have an argument of this name? */
 extern bool head_query_has(const char *query, const char *name);
 /* How much a client wants a coding, from 0 (not at all) to 1000 (RFC 9110 12.5.3). accepted: Accept-Encoding or NULL.

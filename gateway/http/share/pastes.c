@@ -131,8 +131,14 @@ static bool
 paste_read_form(Request *request, NewPaste *paste)
 {
 	Buf *body = &request->body;
+	char type[64];
 
 	paste->form = true;
+	if (request_header(request, "content-type", type, sizeof(type)) && strncasecmp(type, "multipart/", 10) == 0)
+	{
+		request_error(request, 400, "the form must not be multipart: curl --data-urlencode content@FILE sends a paste");
+		return false;
+	}
 	if (body->len > 0 && memchr(body->data, '\0', body->len) != NULL)
 	{
 		request_error(request, 400, "the form holds a NUL");
