@@ -20,9 +20,6 @@ extern void locks_shmem_startup(void);
 /* 128 random bits in the alphabet of addresses (RFC 4648, base64url). */
 extern char *links_random_key(void);
 
-/* write_cells.c: raises SM001 if rows or columns have moved since the seq, or may have. Takes the sheet lock. */
-extern void write_cells_check_places(int64 sheet_id, int64 since);
-
 #define SHEET_NAME_MAX 255 /* characters */
 
 /* sheets.c: sheet.create(name, rows, cols, link_role, as_uid), also called by the CSV import. */

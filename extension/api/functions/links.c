@@ -14,6 +14,7 @@
 #include "access/xact.h"
 #include "api/functions/functions.h"
 #include "api/scan/cells.h"
+#include "api/scan/unchanged.h"
 #include "catalog/pg_type.h"
 #include "common/person_name.h"
 #include "common/a1.h"
@@ -316,7 +317,7 @@ sheet_create_link(PG_FUNCTION_ARGS)
 	{
 		journal_lock_sheet(sheet_id); /* before the sheet's row, as sheet.purge() does */
 		if (!PG_ARGISNULL(9))
-			write_cells_check_places(sheet_id, PG_GETARG_INT64(9));
+			unchanged_require_places(sheet_id, PG_GETARG_INT64(9));
 		catalog_execute(&links_delete_rects, args); /* which their revocations have left */
 	}
 	if (!catalog_find_int64(&links_insert, args, false, &link_id))

@@ -7,10 +7,8 @@
  */
 #include "postgres.h"
 
-#include "api/functions/functions.h"
 #include "api/scan/cells.h"
-#include "journal/replay/batches.h"
-#include "journal/store/trimmark.h"
+#include "api/scan/unchanged.h"
 #include "journal/write/batch.h"
 #include "journal/write/writer.h"
 #include "miscadmin.h"
@@ -19,95 +17,8 @@
 
 PG_FUNCTION_INFO_V1(sheet_write_cells);
 
-#define WRITE_LOOK_BACK	 10000 /* edits after the seq of a precondition */
-#define WRITE_WINDOW_MIN 64	   /* rows that are searched for the last content at once */
+#define WRITE_WINDOW_MIN 64 /* rows that are searched for the last content at once */
 #define WRITE_WINDOW_MAX 16384
-
-/* ---- the precondition ---- */
-
-typedef struct WriteCells
-{
-	const uint64 *keys; /* of the cells that are written, sorted */
-	uint32 count;
-	bool any;	  /* any edit counts */
-	bool changed; /* one of them was set */
-} WriteCells;
-
-static uint64
-write_key(const Edit *edit)
-{
-	return (uint64) edit->row << 32 | edit->col;
-}
-
-static int
-write_compare_keys(const void *a, const void *b)
-{
-	uint64 left = *(const uint64 *) a, right = *(const uint64 *) b;
-
-	return left < right ? -1 : left > right;
-}
-
-/* After rows or columns have moved, the cells have other names. */
-static void
-write_look_at(void *arg, int64 seq, int64 at, const Edit *edit)
-{
-	WriteCells *cells = arg;
-	uint64 key = write_key(edit);
-
-	if (edit->kind == EDIT_SET)
-		cells->changed |= cells->any || bsearch(&key, cells->keys, cells->count, sizeof(uint64), write_compare_keys);
-	else
-		cells->changed |= edit_is_structure(edit->kind);
-}
-
-/* Whether a content of the cells has changed since the seq, or may have. */
-static bool
-write_has_changed(const WriterSheet *ws, int64 since, WriteCells *cells)
-{
-	Snapshot snapshot;
-	TrimMark mark;
-
-	if (since == ws->meta.last_seq)
-		return false;
-	if (since > ws->meta.last_seq || ws->meta.last_seq - since > WRITE_LOOK_BACK)
-		return true;
-	snapshot = RegisterSnapshot(writer_snapshot());
-	trim_mark(ws->sheet_id, snapshot, &mark);
-	if (mark.version_id == 0 || since >= mark.seq)
-		batches_each_edit(ws->sheet_id, since, ws->meta.last_seq, snapshot, write_look_at, cells);
-	else
-		cells->changed = true;
-	UnregisterSnapshot(snapshot);
-	return cells->changed;
-}
-
-/* Raises SM001 unless the cells have the contents that they had at the seq. */
-static void
-write_check_unchanged(const WriterSheet *ws, int64 since, const Edit *edits, uint32 n, bool append)
-{
-	uint64 *keys = palloc(sizeof(uint64) * Max(n, 1));
-	WriteCells cells = {.keys = keys, .count = n, .any = append};
-
-	for (uint32 i = 0; i < n; i++)
-		keys[i] = write_key(&edits[i]);
-	qsort(keys, n, sizeof(uint64), write_compare_keys);
-	if (write_has_changed(ws, since, &cells))
-		ereport(ERROR, (errcode(MAKE_SQLSTATE('S', 'M', '0', '0', '1')),
-						errmsg("the cells have changed since seq " INT64_FORMAT " of sheet " INT64_FORMAT, since,
-							   ws->sheet_id),
-						errdetail("The last seq is " INT64_FORMAT ".", ws->meta.last_seq),
-						errhint("Read the cells again. Cells whose rows or columns have moved, and those of more than "
-								"%d edits ago, count as changed.",
-								WRITE_LOOK_BACK)));
-	pfree(keys);
-}
-
-void
-write_cells_check_places(int64 sheet_id, int64 since)
-{
-	writer_begin();
-	write_check_unchanged(writer_open(sheet_id), since, NULL, 0, false);
-}
 
 /* ---- the row to append to ---- */
 
@@ -203,7 +114,7 @@ sheet_write_cells(PG_FUNCTION_ARGS)
 	ws = writer_open(sheet_id);
 	writer_require_live(ws);
 	if (!PG_ARGISNULL(2))
-		write_check_unchanged(ws, PG_GETARG_INT64(2), edits, n, append);
+		unchanged_require(ws, PG_GETARG_INT64(2), edits, n, append);
 	if (append)
 	{
 		first = write_next_row(sheet_id);
