@@ -143,7 +143,7 @@ webhooks_latest_seq(int64 sheet_id)
 Datum
 sheet_create_webhook(PG_FUNCTION_ARGS)
 {
-	int64 sheet_id = catalog_arg_sheet(fcinfo, 0), uid, count = 0, webhook_id;
+	int64 sheet_id = catalog_arg_sheet(fcinfo, 0), uid, count = 0, webhook_id = 0;
 	char *url = catalog_arg_string(fcinfo, 1, "address");
 	char *secret = webhooks_random_secret();
 	Datum values[2];
