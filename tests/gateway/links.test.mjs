@@ -194,7 +194,7 @@ async function openRoutes(zoe, fid) {
 		const target = address.replace('*', String(fid)).replace('*', '1');
 		const body = {
 			...{ token: zoe.token, fid, name: 'x', username: ben.username, role: 'viewer', label: 'x', cid: 1, version: 1, lid: 1, link: address.includes('links') ? 1 : 'x', password: 'x', oldPassword: 'x' },
-			...{ initRows: 5, initColumns: 5 },
+			...{ initRows: 5, initColumns: 5, url: 'https://example.org/' },
 		};
 		const query = address === '/sheetws' ? `?query=1&fid=${fid}` : address.endsWith('import') ? '?name=x' : address.endsWith('cells') ? '?range=A1' : '';
 		const headers = { authorization: `Bearer ${zoe.token}` };

@@ -473,11 +473,11 @@ static bool
 range_send(CachedRange *range)
 {
 	const RangeKey *key = &range->key;
-	char texts[6][24];
+	char texts[6][24], link_text[24];
 	PgParam params[] = {pgparam_int64(texts[0], key->sheet_id), pgparam_int64(texts[1], key->row),
 						pgparam_int64(texts[2], key->col),		pgparam_int64(texts[3], key->to_row),
 						pgparam_int64(texts[4], key->to_col),	pgparam_int64(texts[5], RANGE_BYTES_MAX)};
-	PgParam link_params[] = {params[0], pgparam_int64(texts[1], key->link_id), params[5]};
+	PgParam link_params[] = {params[0], pgparam_int64(link_text, key->link_id), params[5]};
 
 	if (key->link_id != 0)
 		return database_query(range_class(key), range->waiters->account, link_sql, 3, link_params, 1, range_answered,
