@@ -136,16 +136,6 @@ describe('access tokens', () => {
 		assert.equal((await from('192.0.2.1', unused.token)).status, 200, 'a token that is known is not looked up');
 	});
 
-	test('open no WebSocket', async () => {
-		const { token } = await newToken(['edit']);
-		const raw = new RawClient(gateway, fid);
-		await raw.opened;
-		raw.send({ t: 'hello', v: 2, token, client: 0, acked: 0, since: 0 });
-		const closed = await raw.waitClosed();
-		assert.equal(closed.code, 4401);
-		assert.match(closed.reason, /access tokens/);
-	});
-
 	test('bad requests for tokens', async () => {
 		for (const body of [{}, { label: 1 }, { label: 'x', scopes: 'read' }, { label: 'x', scopes: [1] }, { label: 'x', scopes: [] }, { label: 'x', scopes: ['write'] },
 			{ label: 'x', scopes: ['re"ad\\'] }, { label: '' }, { label: 'x'.repeat(101) }, { label: 'x', days: 0 }, { label: 'x', days: 1.5 }, { label: 'x', days: '1' }])
@@ -162,6 +152,7 @@ describe('access tokens', () => {
 		['read', 'POST', '/getsheetchkp', { fid: 1, cid: 1 }],
 		['read', 'POST', '/getsheetlog', { fid: 1, lid: 1 }],
 		['read', 'POST', '/getallchunks', { fid: 1 }],
+		['read', 'GET', '/sheetws?query=1&fid=1'],
 		['read', 'GET', '/getchunk?fid=1&chunk=x'],
 		['read', 'GET', '/v2/files'],
 		['read', 'GET', '/v2/sheets'],
@@ -202,7 +193,6 @@ describe('access tokens', () => {
 		[null, 'POST', '/modifyuser', { username: 'x' }],
 		[null, 'POST', '/v2/session/end', {}],
 		[null, 'POST', '/modifyuserauth', { password: 'a password that is long' }],
-		[null, 'GET', '/sheetws?query=1&fid=1'],
 		[null, 'POST', '/v2/account/password', { oldPassword: 'x', password: 'a password that is long' }],
 		[null, 'POST', '/v2/account/revoke', {}],
 		[null, 'POST', '/v2/ticket', { fid: 1 }],
@@ -233,6 +223,141 @@ describe('access tokens', () => {
 				}
 			}
 		}
+	});
+});
+
+describe('access tokens on WebSockets', () => {
+	let client = 4711; // each its own: a client that connects again replaces the other connection
+	const open = (token, { at = fid } = {}) => RawClient.open(gateway, { token }, at, { client: ++client, v: 3 });
+	const hello = async (token, { at = fid, headers } = {}) => {
+		const raw = new RawClient(gateway, at, { headers });
+		await raw.opened;
+		raw.send({ t: 'hello', v: 3, token, client: ++client, acked: 0, since: 0 });
+		return raw;
+	};
+	/** How hello is refused. */
+	const refusal = async (token, options) => (await hello(token, options)).waitClosed();
+	/** The gateway answers. */
+	const answers = async (raw) => {
+		raw.send({ t: 'who', uid: anna.uid });
+		return (await raw.next('user')).uid;
+	};
+
+	test('with the scope read they read, hear others, and edit nothing', async () => {
+		await put('A1', [['before']]);
+		const reader = await open((await newToken(['read'])).token);
+		assert.deepEqual([reader.hello.role, reader.hello.uid], ['viewer', anna.uid], "the owner's own sheet");
+		reader.send({ t: 'get', id: 1, row: 0, col: 0, toRow: 5, toCol: 5 });
+		assert.deepEqual((await reader.next('block')).cells.map(({ content }) => content), ['before']);
+		await put('B2', [['after']]);
+		await reader.next('edits', ({ edits }) => edits[0].content === 'after');
+		reader.op(1, [{ row: 0, col: 0, content: 'by the reader' }]);
+		assert.equal((await reader.next('nack')).reason, 'role');
+		reader.send({ t: 'lock', row: 3, col: 3 });
+		assert.equal((await reader.next('denied')).reason, 'role');
+		reader.send({ t: 'lockRange', row: 3, col: 3, toRow: 4, toCol: 4 });
+		assert.equal((await reader.next('blocked')).reason, 'role');
+		assert.deepEqual(await cells(), [[0, 0, 'before'], [1, 1, 'after']]);
+		reader.terminate();
+	});
+
+	test('with the scope edit they edit as far as the account may', async () => {
+		const person = await RawClient.open(gateway, anna, fid, { client: 1 });
+		const editor = await open((await newToken(['edit'])).token);
+		assert.equal(editor.hello.role, 'owner');
+		editor.op(1, [{ row: 0, col: 0, content: 'by a program' }]);
+		await editor.next('ack');
+		await person.next('edits', ({ edits }) => edits[0].content === 'by a program' && edits[0].uid === anna.uid);
+		person.op(1, [{ row: 0, col: 1, content: 'by a person' }]);
+		await editor.next('edits', ({ edits }) => edits[0].content === 'by a person');
+		const { token } = await newToken(['edit'], { user: ben });
+		assert.equal((await refusal(token)).code, 4403, 'the sheet is not shared');
+		await call(gateway, '/sharesheet', { token: anna.token, fid, username: ben.username, role: 'viewer' }, 12);
+		const viewer = await open(token);
+		assert.equal(viewer.hello.role, 'viewer');
+		viewer.op(1, [{ row: 0, col: 0, content: 'x' }]);
+		assert.equal((await viewer.next('nack')).reason, 'role');
+		// A role that changes is told, and a token without the scope edit stays with a viewer's.
+		const reader = await open((await newToken(['read'], { user: ben })).token);
+		await call(gateway, '/sharesheet', { token: anna.token, fid, username: ben.username, role: 'editor' }, 12);
+		assert.equal((await viewer.next('role')).role, 'editor');
+		reader.op(1, [{ row: 0, col: 0, content: 'x' }]);
+		assert.equal((await reader.next('nack')).reason, 'role');
+		for (const raw of [person, editor, viewer, reader]) raw.terminate();
+	});
+
+	test('revoked or ended, they are closed with the reason; others of the account are not', async () => {
+		const made = await newToken(['edit']);
+		const [closing, sql, staying] = [await open(made.token), await newToken(['read']), await open((await newToken(['read'])).token)];
+		const bySql = await open(sql.token);
+		assert.equal((await api('DELETE', `/v2/tokens/${made.id}`)).status, 204);
+		assert.deepEqual(await closing.waitClosed(), { code: 4401, reason: 'the token has been revoked' });
+		await cluster.psql(`SELECT sheet.revoke_token(${sql.id})`);
+		assert.deepEqual(await bySql.waitClosed(), { code: 4401, reason: 'the token has been revoked' });
+		for (const { token } of [made, sql]) assert.deepEqual(await refusal(token), { code: 4401, reason: 'the token is not valid' });
+		const ending = await newToken(['read'], { days: 1 });
+		await cluster.psql(`UPDATE sheet.access_token SET expires_at = now() + interval '4 s' WHERE token_id = ${ending.id}`);
+		assert.deepEqual(await (await open(ending.token)).waitClosed(), { code: 4401, reason: 'the token has expired' });
+		assert.deepEqual(await refusal(ending.token), { code: 4401, reason: 'the token is not valid' });
+		assert.equal(await answers(staying), anna.uid);
+		staying.terminate();
+	});
+
+	test('outlive a new password, which closes sign-ins', async () => {
+		const carl = await register(gateway);
+		const at = await newSheet(gateway, carl);
+		const program = await open((await newToken(['read'], { user: carl })).token, { at });
+		const person = await RawClient.open(gateway, carl, at);
+		const changed = { token: carl.token, oldPassword: carl.password, password: 'another one for carl' };
+		const { token } = await done(200, 'POST', '/v2/account/password', changed, { token: null });
+		assert.equal((await person.waitClosed()).code, 4401);
+		assert.equal((await api('DELETE', `/v2/sheets/${at}`, undefined, { token })).status, 204);
+		assert.equal((await program.waitClosed()).code, 4410, 'the sheet is in the trash, and the token was valid');
+	});
+
+	test('are refused as over HTTP', async () => {
+		const { token } = await newToken(['read']);
+		for (const wrong of ['pgs_', `pgs_${'A'.repeat(42)}`, `pgs_${'A'.repeat(44)}`, `pgs_${'A'.repeat(100)}`, `pgs_${'D'.repeat(42)}A`, `${token}x`, token.slice(0, -1)])
+			assert.deepEqual(await refusal(wrong), { code: 4401, reason: 'the token is not valid' }, wrong);
+		for (const scope of ['upload', 'admin']) {
+			const closed = await refusal((await newToken([scope])).token);
+			assert.equal(closed.code, 4403);
+			assert.match(closed.reason, /scope read/);
+		}
+		assert.equal((await refusal(token, { at: 999999999 })).code, 4404);
+		const raw = await open(token);
+		raw.send({ t: 'auth', token: anna.token });
+		assert.match((await raw.waitClosed()).reason, /connect again/);
+		const person = await RawClient.open(gateway, anna, fid);
+		person.send({ t: 'auth', token });
+		assert.equal((await person.waitClosed()).code, 4401);
+	});
+
+	test('unknown ones count for the network, which is refused', async () => {
+		const headers = { 'x-forwarded-for': '192.0.2.77' };
+		const codes = [];
+		while (codes.at(-1) !== 1013 && codes.length < 200) codes.push((await refusal(`pgs_${String(codes.length).padStart(42, 'y')}A`, { headers })).code);
+		assert.ok(codes.length > 60 && codes.length < 200 && codes.slice(0, -1).every((code) => code === 4401), codes.join());
+		const { token } = await newToken(['read']);
+		await done(200, 'GET', '/v2/sheets', undefined, { token });
+		const raw = await hello(token, { headers });
+		await raw.next('hello'); // a token that is known is not looked up
+		raw.terminate();
+	});
+
+	test('what is sent before the answer is ignored, and a client may leave before it', async () => {
+		const { token } = await newToken(['edit']);
+		const raw = await hello(token);
+		raw.op(1, [{ row: 0, col: 0, content: 'early' }]);
+		raw.send({ t: 'hello', v: 3, token, client, acked: 0, since: 0 });
+		await raw.next('hello');
+		assert.equal(await answers(raw), anna.uid);
+		assert.deepEqual(raw.messages.filter(({ t }) => t !== 'hello' && t !== 'user'), []);
+		for (let i = 0; i < 20; i++) (await hello(`pgs_${String(i).padStart(42, 'z')}A`)).terminate();
+		const tokens = await Promise.all(Array.from({ length: 10 }, () => newToken(['read'])));
+		for (const made of tokens) (await hello(made.token)).terminate();
+		assert.equal(await answers(raw), anna.uid);
+		raw.terminate();
 	});
 });
 

@@ -106,6 +106,22 @@ test("Node's ws finds the gateway: with the token in a header by the answer to t
 	assert.equal(JSON.parse(message).t, 'hello');
 });
 
+test('a program with an access token is led to the right gateway, and closed when another revokes the token', async () => {
+	const sent = { token: anna.token, label: 'live', scopes: ['edit'] };
+	const made = (await post(wrong, '/v2/tokens', sent)).json;
+	let closed;
+	const program = sheetClient(wrong, { token: made.token }, fid, { onClose: (code, reason) => (closed = { code, reason }) });
+	await waitUntil(() => program.loaded, 'the cells');
+	await program.operate([{ row: 1, col: 1, content: 'by a program' }]);
+	assert.equal(await cluster.psql(`SELECT sheet.get(${fid}, 'B2')`), 'by a program');
+	assert.equal(closed.code, 4307);
+	const revoked = await request(wrong, 'DELETE', `/v2/tokens/${made.id}`, { headers: { authorization: `Bearer ${anna.token}` } });
+	assert.equal(revoked.status, 204);
+	await waitUntil(() => closed.code === 4401, 'the session to be closed');
+	assert.equal(closed.reason, 'the token has been revoked');
+	program.close();
+});
+
 const python = (...args) =>
 	mustRunAs('/usr/bin/python3', [
 		path.join(repository, 'tests/gateway/http_client.py'),

@@ -26,7 +26,7 @@ my %steps = (
 my $set = q{'\x01000001010000000178'}; # one edit: an "x" in the first cell
 # A name may have a word behind it: the statement with other parameters.
 my %parameters = (
-	'access.c access_find_sql' => [q{sha256('token 7')}],
+	'access_tokens.c access_tokens_find_sql' => [q{sha256('token 7')}],
 	'access_tokens.c use_sql' => [ '$token', '|UPDATE sheet.access_token SET last_used = NULL WHERE token_id = $token' ],
 	'accounts.c opening_sql' => [ '$busy', '$guest', '|UPDATE sheet.member SET opened_at = opened_at - interval $$2 hours$$ WHERE sheet_id = $busy AND uid = $guest' ],
 	'api_cells.c write_cells_sql' => [ '$busy', $set, '$last - 5', 'false', 'true', '$guest' ],
@@ -130,8 +130,9 @@ my %parameters = (
 	'routes_version.c version_check_sql' => [ '$busy', '$guest' ],
 	'routes_version.c version_rollback_sql' => [ '$busy', '$version', '$rich', 'NULL' ],
 	'v1_session.c refusal_sql' => [ '$busy', '0', '0' ],
-	'admission.c check_sql' => [ '$busy', '$guest', '5' ],
-	'admission.c check_sql guest' => [ '$quiet', '-$link', '5' ],
+	'admission.c check_sql' => [ '$busy', '$guest', '5', 'NULL' ],
+	'admission.c check_sql guest' => [ '$quiet', '-$link', '5', 'NULL' ],
+	'admission.c check_sql program' => [ '$busy', '$rich', '0', q{sha256('token 7')} ],
 	'admission.c link_sql' => [ '$busy', q{sha256('key')}, '$guest' ],
 	'snapshot.c head_present_sql' => ['$busy'],
 	'snapshot.c head_version_sql' => [ '$busy', '$version' ],

@@ -1,27 +1,14 @@
 /*
  * access.c - requests of programs: with an access token instead of the token of a sign-in.
  *
- * The scope that a route needs is in the table of routes (http/routes/router.c). A token that is not known costs a
- * look-up by an index; a network that sends many of them is refused before that.
+ * The scope that a route needs is in the table of routes (http/routes/router.c).
  */
-#include "auth/attempts.h"
 #include "core/gateway.h"
 #include "http/request/request.h"
-#include "support/network.h"
 #include "ws/cache/access_tokens.h"
 #include "ws/cache/changes.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#define ACCESS_UNKNOWN_MAX 60 /* unknown tokens of a network, a minute */
-
-static const char access_find_sql[] =
-	"SELECT token_id, uid, name, scopes, coalesce(floor(extract(epoch FROM expires_at)), 0)::bigint, used "
-	"FROM sheet.token_find($1)";
-
-static Attempts access_unknown; /* by network */
 
 static void access_query(Request *request);
 
@@ -63,29 +50,18 @@ access_admit(Request *request, const AccessToken *token)
 static void
 access_found(Request *request, PGresult *res)
 {
-	AccessToken token = {.asked = request->asked};
-	char text[JWT_MAX], network[NETWORK_NAME_MAX];
+	unsigned char digest[ACCESS_TOKEN_DIGEST];
+	const AccessToken *token = NULL;
+	char text[JWT_MAX];
 
-	if (!request_token(request, text, sizeof(text)) || !access_token_digest(text, token.digest) || PQntuples(res) != 1)
-	{
-		network_holder(request->peer, network);
-		(void) attempts_take(&access_unknown, network, ACCESS_UNKNOWN_MAX, uv_now(&gateway.loop));
+	if (request_token(request, text, sizeof(text)) && access_token_digest(text, digest))
+		token = access_tokens_take(digest, res, request->asked, request->peer);
+	if (token == NULL)
 		request_refuse_token(request);
-		return;
-	}
-	token.token_id = atoll(PQgetvalue(res, 0, 0));
-	token.uid = atoll(PQgetvalue(res, 0, 1));
-	if (changes_since(-token.uid, request->asked))
-	{
+	else if (changes_since(-token->uid, request->asked))
 		access_query(request); /* res may be older than the change */
-		return;
-	}
-	snprintf(token.name, sizeof(token.name), "%s", PQgetvalue(res, 0, 2));
-	token.scopes = access_token_scopes(PQgetvalue(res, 0, 3));
-	token.expires_at = atoll(PQgetvalue(res, 0, 4));
-	if (PQgetvalue(res, 0, 5)[0] == 'f')
-		access_tokens_register_use(token.token_id, token.uid);
-	access_admit(request, access_tokens_put(&token));
+	else
+		access_admit(request, token);
 }
 
 static void
@@ -100,15 +76,14 @@ access_query(Request *request)
 		return;
 	}
 	request->asked = changes_now();
-	request_query(request, DATABASE_ACCOUNTS, access_find_sql, PARAMS(request_digest(request, text)), REQUEST_TEXT,
-				  access_found);
+	request_query(request, DATABASE_ACCOUNTS, access_tokens_find_sql, PARAMS(request_digest(request, text)),
+				  REQUEST_TEXT, access_found);
 }
 
 void
 request_authenticate_program(Request *request, const char *text)
 {
 	unsigned char digest[ACCESS_TOKEN_DIGEST];
-	char network[NETWORK_NAME_MAX];
 	const AccessToken *token;
 
 	request->by_program = true;
@@ -123,10 +98,8 @@ request_authenticate_program(Request *request, const char *text)
 		access_admit(request, token);
 		return;
 	}
-	network_holder(request->peer, network);
-	if (!access_tokens_knows(digest) &&
-		attempts_taken(&access_unknown, network, ACCESS_UNKNOWN_MAX, uv_now(&gateway.loop)) >= ACCESS_UNKNOWN_MAX)
-		request_error_later(request, 429, REQUEST_BUSY_S, "too many tokens that are not valid: try again later");
-	else
+	if (access_tokens_may_ask(digest, request->peer))
 		access_query(request);
+	else
+		request_error_later(request, 429, REQUEST_BUSY_S, ACCESS_TOKENS_TOO_MANY);
 }

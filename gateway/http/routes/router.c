@@ -74,7 +74,7 @@ static const Route routes[] = {
 	{"/rollbacksheet", METHOD_POST, ACCOUNT, AT_OWNER, check_fid_cid, route_rollback, SCOPE_EDIT},
 	{"/sharesheet", METHOD_POST, ACCOUNT, 0, check_share, route_share_sheet, SCOPE_ADMIN},
 	{"/sharelink", METHOD_POST, ACCOUNT, 0, check_share_link, route_share_link, SCOPE_ADMIN},
-	{"/sheetws", METHOD_GET, ANYBODY, GUESTS, NULL, route_sheet_ws, SCOPE_NONE},
+	{"/sheetws", METHOD_GET, ANYBODY, GUESTS, NULL, route_sheet_ws, SCOPE_READ},
 	{"/getchunk", METHOD_GET, ANYBODY, 0, NULL, route_get_file, SCOPE_READ},
 	{"/i/*", METHOD_GET, ANYBODY, BY_STATUS | SECRET_PATH, NULL, route_get_picture, SCOPE_NONE},
 	{"/v2/files", METHOD_GET, ACCOUNT, BY_STATUS, NULL, route_files, SCOPE_READ},

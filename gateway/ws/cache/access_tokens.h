@@ -6,6 +6,7 @@
 
 #include "auth/access_token.h"
 
+#include <libpq-fe.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -24,11 +25,14 @@ typedef struct AccessToken
 /* Returns the token if it was valid lately and its account has not changed since; NULL: ask the database. The caller
  * compares its end. */
 extern const AccessToken *access_tokens_find(const unsigned char digest[ACCESS_TOKEN_DIGEST]);
-/* Returns whether the token was valid at some time, and may be no longer. */
-extern bool access_tokens_knows(const unsigned char digest[ACCESS_TOKEN_DIGEST]);
-/* The database says that the token is valid. Sets `fetched`. Returns the stored one. */
-extern const AccessToken *access_tokens_put(const AccessToken *token);
-/* Registers in the database that the token is used. Nobody waits for it. */
-extern void access_tokens_register_use(int64_t token_id, int64_t uid);
+/* Whether the database may be asked for it: false if the network of the peer has sent many unknown tokens. */
+extern bool access_tokens_may_ask(const unsigned char digest[ACCESS_TOKEN_DIGEST], const char *peer);
+#define ACCESS_TOKENS_TOO_MANY "too many tokens that are not valid: try again later"
+/* Asks the database for the token with a digest, as of changes_now(). */
+extern const char access_tokens_find_sql[];
+/* Keeps the token that the database has found, and registers its use. asked: changes_now() when it was asked. Returns
+ * NULL if there is no valid one, which counts for the network of the peer. */
+extern const AccessToken *access_tokens_take(const unsigned char digest[ACCESS_TOKEN_DIGEST], const PGresult *res,
+											 uint64_t asked, const char *peer);
 
 #endif

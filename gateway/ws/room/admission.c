@@ -16,14 +16,26 @@
 #include <string.h>
 
 static const char check_sql[] = "SELECT a.name, a.token_generation, i.sheet_id, i.name, i.trashed, i.role, "
-								"sheet.account_token_revoked($2, $3), sheet.guest_left($2) "
+								"sheet.account_token_revoked($2, $3), sheet.guest_left($2), "
+								"$4::bytea IS NOT NULL AND NOT EXISTS (SELECT FROM sheet.token_find($4)) "
 								"FROM sheet.account_get($2) a LEFT JOIN LATERAL sheet.info($1, $2) i ON true";
 static const char link_sql[] = "SELECT sheet.open_link_digest($1, $2, $3)";
+
+/* A new password ends the tokens of sign-ins, and no access tokens. */
+static bool
+session_is_revoked(const Session *session, const PGresult *res)
+{
+	if (PQntuples(res) == 0)
+		return true;
+	if (session->scopes != SCOPE_NONE)
+		return PQgetvalue(res, 0, 8)[0] == 't';
+	return atoll(PQgetvalue(res, 0, 1)) != session->generation || PQgetvalue(res, 0, 6)[0] == 't';
+}
 
 static bool
 session_may_stay(Session *session, const PGresult *res)
 {
-	if (PQntuples(res) == 0 || atoll(PQgetvalue(res, 0, 1)) != session->generation || PQgetvalue(res, 0, 6)[0] == 't')
+	if (session_is_revoked(session, res))
 		session_close(session, CLOSE_UNAUTHORIZED, "the token has been revoked");
 	else if (PQgetisnull(res, 0, 2) || (session->uid < 0 && PQgetisnull(res, 0, 5))) /* guests do not learn of others */
 		session_close(session, CLOSE_NOT_FOUND, "no such sheet");
@@ -60,6 +72,8 @@ role_by_name(const char *name)
 static void
 session_set_role(Session *session, V2Role role)
 {
+	if (session->scopes != SCOPE_NONE && !(session->scopes & SCOPE_EDIT))
+		role = V2_ROLE_VIEWER;
 	if (session->may_edit && role < V2_ROLE_EDITOR && session->room != NULL)
 		members_end_locks(session);
 	session->may_edit = role >= V2_ROLE_EDITOR;
@@ -124,7 +138,7 @@ admission_checked(void *arg, PGresult *res)
 		}
 		else if (session_may_stay(session, res))
 		{
-			accounts_put(session->uid, PQgetvalue(res, 0, 0), session->generation, session->check_began);
+			accounts_put(session->uid, PQgetvalue(res, 0, 0), atoll(PQgetvalue(res, 0, 1)), session->check_began);
 			accounts_put_seen(session->sheet_id, session->uid);
 			session_set_end(session, res);
 			session_set_role(session, role_by_name(PQgetvalue(res, 0, 5)));
@@ -170,7 +184,9 @@ admission_check(Session *session)
 {
 	char sheet[24], uid[24], token[24];
 	PgParam params[] = {pgparam_int64(sheet, session->sheet_id), pgparam_int64(uid, session->uid),
-						pgparam_int64(token, session->token_id)};
+						pgparam_int64(token, session->token_id),
+						session->scopes != SCOPE_NONE ? pgparam_bytes(session->digest, ACCESS_TOKEN_DIGEST)
+													  : pgparam_null()};
 
 	if (session->check == CHECK_ASKED || session->check == CHECK_ASKED_AGAIN)
 	{
@@ -186,7 +202,7 @@ admission_check(Session *session)
 	session->check_began = changes_now();
 	session->asked_ms = uv_now(&gateway.loop);
 	session->queries++;
-	if (!database_query(DATABASE_READS, 0, check_sql, 3, params, 0, admission_checked, session))
+	if (!database_query(DATABASE_READS, 0, check_sql, 4, params, 0, admission_checked, session))
 	{
 		session->check = CHECK_DONE;
 		session->queries--;

@@ -4,6 +4,7 @@
 #ifndef SESSION_H
 #define SESSION_H
 
+#include "auth/access_token.h"
 #include "support/buf.h"
 #include "ws/cache/snapshot.h"
 #include "ws/edit/locks.h"
@@ -89,11 +90,15 @@ typedef struct Session
 	int64_t uid;
 	int64_t generation; /* of the token */
 	int64_t token_id;
-	int64_t expires; /* of the token, seconds */
+	int64_t expires; /* of the token, seconds; INT64_MAX: never */
 	uint64_t ends;	 /* of a guest's link, in ms of the loop's clock; 0: no end */
 	char *guest;	 /* the name that a guest is shown by; NULL: an account, or protocol v1 */
 	char *name;		 /* of the account, or of the guest */
 	uint64_t named;	 /* changes_now() when name_json was asked for */
+	/* Of an access token. SCOPE_NONE: the session has the token of a sign-in. */
+	int scopes;
+	unsigned char digest[ACCESS_TOKEN_DIGEST];
+
 	Buf name_json;
 	char *sheet_name;
 	char link[LINK_KEY_MAX + 1]; /* the link to open before the check; "": none */

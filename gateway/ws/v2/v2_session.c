@@ -3,7 +3,8 @@
  * cells.
  *
  * The first message says who is there. Until then the session is GREETING, for a limited time and with small messages
- * only.
+ * only. It stays GREETING while the database is asked for an access token (v2_program.c); what the client sends then is
+ * ignored, as everything before the gateway's hello.
  */
 #include "ws/v2/v2_session.h"
 
@@ -72,7 +73,7 @@ v2_tick(void)
 {
 	for (Session *session = LIST_FIRST(&greeting); session != NULL; session = LIST_NEXT(session, in_room))
 	{
-		if (uv_now(&gateway.loop) - session->v2->opened > V2_HELLO_MS)
+		if (!session->v2->asks_token && uv_now(&gateway.loop) - session->v2->opened > V2_HELLO_MS)
 			session_close(session, CLOSE_TIMEOUT, "no hello in time");
 	}
 	v2_tick_blocks();
@@ -178,9 +179,7 @@ v2_verify(Session *session, EditText token, JwtClaims *claims)
 {
 	if (jwt_verify(&gateway.keys, token.data, token.len, gateway_now(), claims) == JWT_OK)
 		return true;
-	session_close(session, CLOSE_UNAUTHORIZED,
-				  access_token_is(token.data, token.len) ? "a WebSocket needs a sign-in: access tokens are for HTTP"
-														 : "the token is not valid");
+	session_close(session, CLOSE_UNAUTHORIZED, "the token is not valid");
 	return false;
 }
 
@@ -213,30 +212,39 @@ v2_check_owner(Session *session)
 	return false;
 }
 
+void
+v2_identify(Session *session, const JwtClaims *claims)
+{
+	if (!v2_check_owner(session))
+		return;
+	if (claims->uid < 0 && (session->guest = strdup(claims->name)) == NULL)
+	{
+		session_fail(session);
+		return;
+	}
+	session->uid = claims->uid;
+	session->generation = claims->generation;
+	session->token_id = jwt_token_id(claims);
+	session->expires = claims->expires_at;
+	LIST_REMOVE(session, in_room);
+	session_set_state(session, SESSION_CHECKING);
+	admission_check(session);
+}
+
 static void
 v2_greet(Session *session, const V2Message *message)
 {
 	JwtClaims claims;
 
-	if (!v2_verify(session, message->token, &claims) || !v2_check_owner(session))
-		return;
-	if (claims.uid < 0 && (session->guest = strdup(claims.name)) == NULL)
-	{
-		session_fail(session);
-		return;
-	}
-	session->uid = claims.uid;
-	session->generation = claims.generation;
-	session->token_id = jwt_token_id(&claims);
-	session->expires = claims.expires_at;
 	session->form = (message->version < 3 ? STREAM_V2 : STREAM_V2_RANGES) + session->v2->encoding;
 	session->binary = session->v2->encoding == V2_BINARY;
 	session->v2->client_id = message->client;
 	session->v2->acked = message->acked;
 	session->v2->since = message->since;
-	LIST_REMOVE(session, in_room);
-	session_set_state(session, SESSION_CHECKING);
-	admission_check(session);
+	if (access_token_is(message->token.data, message->token.len))
+		v2_greet_program(session, message->token);
+	else if (v2_verify(session, message->token, &claims))
+		v2_identify(session, &claims);
 }
 
 /* A new token of the same account. It is checked, since all tokens may have been revoked. */
@@ -246,6 +254,11 @@ v2_reauthenticate(Session *session, const V2Message *message)
 	Buf payload = {NULL, 0, 0};
 	JwtClaims claims;
 
+	if (session->scopes != SCOPE_NONE || access_token_is(message->token.data, message->token.len))
+	{
+		session_close(session, CLOSE_UNAUTHORIZED, "an access token is not renewed: connect again with another");
+		return;
+	}
 	if (!v2_verify(session, message->token, &claims))
 		return;
 	if (claims.uid != session->uid)
@@ -489,6 +502,8 @@ v2_receive(Session *session, const char *data, size_t len, bool binary)
 {
 	V2Session *v2 = session->v2;
 
+	if (v2->asks_token)
+		return;
 	if (v2->waiting == NULL && waiting_is_due(v2))
 	{
 		v2_handle_now(session, data, len, binary);

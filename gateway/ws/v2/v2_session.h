@@ -5,6 +5,7 @@
 #ifndef V2_SESSION_H
 #define V2_SESSION_H
 
+#include "auth/jwt.h"
 #include "ws/room/room.h"
 
 #define V2_HELLO_MS		  10000
@@ -36,8 +37,9 @@ typedef struct V2Session
 	V2Encoding encoding;
 	uint64_t opened; /* ms */
 	uint64_t client_id;
-	uint64_t acked; /* from hello */
-	uint64_t since; /* from hello */
+	uint64_t acked;	 /* from hello */
+	uint64_t since;	 /* from hello */
+	bool asks_token; /* the database is asked for the access token of hello */
 	V2Client *client;
 	int64_t joined_seq; /* everything up to here is before its position in the stream */
 	int tails;			/* questions for what it has missed */
@@ -62,6 +64,8 @@ typedef struct V2Session
 extern Session *v2_session_open(Socket *socket, int64_t sheet_id, const char *link);
 /* Once a second: closes sessions that have not said hello in time. */
 extern void v2_tick(void);
+/* The token of hello is valid: the database is asked about account and sheet, if it is served here. */
+extern void v2_identify(Session *session, const JwtClaims *claims);
 /* Returns whether the session has much to read: none of its questions is answered before it has. */
 extern bool v2_is_full(const Session *session);
 /* Returns whether the client knows of locked ranges: its version is 3. */
@@ -72,6 +76,10 @@ extern bool v2_may_ask(const Session *session);
 extern void v2_resume_messages(Session *session);
 /* The message's cell cannot be locked or set. */
 extern void v2_deny(Session *session, const V2Message *message, V2Reason reason);
+
+/* ---- v2_program.c ---- */
+/* Hello has an access token. */
+extern void v2_greet_program(Session *session, EditText token);
 
 /* ---- v2_join.c ---- */
 extern void v2_join(Session *session);
