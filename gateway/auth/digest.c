@@ -14,11 +14,12 @@ digest_put_text(const unsigned char digest[DIGEST_BYTES], char to[DIGEST_TEXT_MA
 		snprintf(to + 2 + 2 * i, 3, "%02x", digest[i]);
 }
 
-void
+const char *
 digest_of(const char *secret, char to[DIGEST_TEXT_MAX])
 {
 	unsigned char digest[DIGEST_BYTES];
 
 	(void) SHA256((const unsigned char *) secret, strlen(secret), digest);
 	digest_put_text(digest, to);
+	return to;
 }

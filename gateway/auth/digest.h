@@ -11,7 +11,7 @@
 
 /* The digest as the text of a bytea. */
 extern void digest_put_text(const unsigned char digest[DIGEST_BYTES], char to[DIGEST_TEXT_MAX]);
-/* The digest of a secret, in that form. */
-extern void digest_of(const char *secret, char to[DIGEST_TEXT_MAX]);
+/* The digest of a secret, in that form. Returns to. */
+extern const char *digest_of(const char *secret, char to[DIGEST_TEXT_MAX]);
 
 #endif

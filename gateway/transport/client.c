@@ -192,6 +192,7 @@ client_callback(struct lws *wsi, enum lws_callback_reasons reason, void *user, v
 			if (call != NULL)
 			{
 				client_explain(call, in, len);
+				lws_set_opaque_user_data(wsi, NULL); /* call->wsi may not be set yet */
 				client_ended(call);
 			}
 			return 0;
@@ -200,6 +201,7 @@ client_callback(struct lws *wsi, enum lws_callback_reasons reason, void *user, v
 			if (call != NULL)
 			{
 				client_fail(call, "the connection ended without an answer");
+				lws_set_opaque_user_data(wsi, NULL);
 				client_ended(call);
 			}
 			return 0;

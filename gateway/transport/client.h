@@ -32,8 +32,7 @@ typedef struct ClientRequest
 	bool tls;
 	const char *address; /* an IP address: this one is connected to */
 	int port;
-	const char *name; /* of the host: for SNI and the certificate */
-	const char *host; /* the header Host */
+	const char *host; /* the header Host; without its port, for SNI and the certificate */
 	const char *path;
 	const ClientHeader *headers;
 	size_t header_count;

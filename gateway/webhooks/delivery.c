@@ -169,7 +169,6 @@ delivery_post(Delivery *delivery)
 	ClientRequest request = {.tls = to->tls,
 							 .address = delivery->address,
 							 .port = to->port,
-							 .name = to->host,
 							 .host = delivery->host,
 							 .path = delivery->path,
 							 .headers = delivery->headers,
@@ -204,12 +203,37 @@ delivery_post(Delivery *delivery)
 
 /* ---- the address ---- */
 
+/* An address of this machine, also a public one: requests to it pass no firewall. */
+static bool
+delivery_is_own(const char *address)
+{
+	uv_interface_address_t *own;
+	bool found = false;
+	int count;
+
+	if (uv_interface_addresses(&own, &count) != 0)
+		return true;
+	for (int i = 0; i < count && !found; i++)
+	{
+		char text[INET6_ADDRSTRLEN] = "";
+
+		if (own[i].address.address4.sin_family == AF_INET)
+			uv_ip4_name(&own[i].address.address4, text, sizeof(text));
+		else
+			uv_ip6_name(&own[i].address.address6, text, sizeof(text));
+		found = network_list_contains(text, address);
+	}
+	uv_free_interface_addresses(own, count);
+	return found;
+}
+
 const char *
 delivery_choose(const char (*addresses)[LOOKUP_ADDRESS], int count, const char *allowed_networks)
 {
 	for (int i = 0; i < count; i++)
 	{
-		if (network_is_special(addresses[i]) && !network_list_contains(allowed_networks, addresses[i]))
+		if ((network_is_special(addresses[i]) || delivery_is_own(addresses[i])) &&
+			!network_list_contains(allowed_networks, addresses[i]))
 			return NULL;
 	}
 	return count > 0 ? addresses[0] : NULL;
@@ -231,7 +255,8 @@ delivery_looked_up(void *arg, const char (*addresses)[LOOKUP_ADDRESS], int count
 	else if (count == 0)
 		delivery_end(delivery, DELIVERY_FAILED, 0, 0, "the name of the host has no address");
 	else
-		delivery_end(delivery, DELIVERY_FAILED, 0, 0, "its address is in a private or special network");
+		delivery_end(delivery, DELIVERY_FAILED, 0, 0,
+					 "its address is in a private or special network, or the gateway's");
 }
 
 static void

@@ -28,6 +28,7 @@
 #define WEBHOOKS_POLL_TICKS 4	 /* between questions for what is due by its time */
 #define WEBHOOKS_CHANGED	500	 /* sheets of a question */
 #define WEBHOOKS_PAGE		1000 /* as sheet.watched_sheets() has it */
+#define WEBHOOKS_TAKE		16	 /* of a question, so that no connection is held long */
 #define WEBHOOKS_LEASE_MS	30000
 #define WEBHOOKS_LATE_MS	10000 /* an answer that took longer is not used: a request may take DELIVERY_MS more */
 
@@ -52,7 +53,9 @@ static uv_timer_t webhooks_timer;
 static int webhooks_ticks;
 static bool webhooks_asking;
 static uint64_t webhooks_asked_at; /* ms */
+static bool webhooks_more;		   /* the last answer had WEBHOOKS_TAKE: others may be due */
 static bool webhooks_reading;	   /* a page of all webhooks */
+static bool webhooks_reread;	   /* look at all again after the page under way */
 static int64_t webhooks_read;	   /* the last one of the pages so far; -1: all were read */
 static uint64_t webhooks_ended[DELIVERY_OUTCOMES];
 
@@ -115,6 +118,7 @@ void
 webhooks_look_at_all(void)
 {
 	webhooks_read = 0;
+	webhooks_reread = webhooks_reading;
 }
 
 /* ---- all webhooks, in pages ---- */
@@ -125,6 +129,11 @@ webhooks_page_read(void *arg, PGresult *res)
 	int count;
 
 	webhooks_reading = false;
+	if (webhooks_reread)
+	{
+		webhooks_reread = false;
+		return;
+	}
 	if (res == NULL || PQresultStatus(res) != PGRES_TUPLES_OK)
 		return; /* the next tick asks again */
 	count = PQntuples(res);
@@ -226,8 +235,19 @@ webhooks_forget_others(bool answered)
 }
 
 static void
+webhooks_give_back(const PGresult *res, int row)
+{
+	webhooks_end(&(DeliveryResult){.webhook_id = webhooks_number(res, row, TAKE_WEBHOOK),
+								   .attempt = webhooks_number(res, row, TAKE_ATTEMPT),
+								   .to_seq = webhooks_number(res, row, TAKE_TO_SEQ),
+								   .outcome = DELIVERY_POSTPONED,
+								   .why = ""});
+}
+
+static void
 webhooks_taken(void *arg, PGresult *res)
 {
+	int taken = 0;
 	bool answered = res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK;
 	bool late = uv_now(&gateway.loop) - webhooks_asked_at > WEBHOOKS_LATE_MS;
 
@@ -238,8 +258,11 @@ webhooks_taken(void *arg, PGresult *res)
 
 		if (!PQgetisnull(res, i, TAKE_WEBHOOK))
 		{
+			taken++;
 			if (!late)
 				webhooks_send(res, i);
+			else
+				webhooks_give_back(res, i);
 			continue;
 		}
 		if (watched == NULL || !watched->asked)
@@ -253,15 +276,16 @@ webhooks_taken(void *arg, PGresult *res)
 		log_event(LOG_WARN, "webhooks could not be taken",
 				  LOG_STR("reason", PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY)));
 	webhooks_forget_others(answered);
+	webhooks_more = taken == WEBHOOKS_TAKE;
 }
 
 static void
 webhooks_ask(void)
 {
 	Buf sheets = {NULL, 0, 0};
-	char free_[24], lease[24];
+	int count = 0, wanted = gateway.config.webhook_requests - delivery_count();
+	char most[24], lease[24];
 	Watched *watched;
-	int count = 0;
 
 	buf_puts(&sheets, "{");
 	while ((watched = TAILQ_FIRST(&webhooks_changed)) != NULL && count++ < WEBHOOKS_CHANGED)
@@ -274,13 +298,12 @@ webhooks_ask(void)
 	}
 	buf_put(&sheets, "}", 2); /* and its end */
 	webhooks_asked_at = uv_now(&gateway.loop);
-	webhooks_asking =
-		!buf_failed(&sheets) &&
-		database_query(DATABASE_LONG, 0, take_sql, 3,
-					   (PgParam[]){pgparam_text(sheets.data),
-								   pgparam_int64(free_, gateway.config.webhook_requests - delivery_count()),
-								   pgparam_int64(lease, WEBHOOKS_LEASE_MS)},
-					   0, webhooks_taken, NULL);
+	webhooks_asking = !buf_failed(&sheets) &&
+					  database_query(DATABASE_WRITES, 0, take_sql, 3,
+									 (PgParam[]){pgparam_text(sheets.data),
+												 pgparam_int64(most, wanted < WEBHOOKS_TAKE ? wanted : WEBHOOKS_TAKE),
+												 pgparam_int64(lease, WEBHOOKS_LEASE_MS)},
+									 0, webhooks_taken, NULL);
 	buf_free(&sheets);
 	if (!webhooks_asking)
 		webhooks_forget_others(false);
@@ -291,12 +314,14 @@ webhooks_on_tick(uv_timer_t *timer)
 {
 	bool poll = ++webhooks_ticks % WEBHOOKS_POLL_TICKS == 0 && webhooks_watched.count > 0;
 
+	if (!webhooks_are_on())
+		webhooks_look_at_all(); /* when they are on again */
 	if (!webhooks_are_on() || gateway.draining || gateway.stopping)
 		return;
 	if (webhooks_read >= 0 && !webhooks_reading)
 		webhooks_read_page();
 	if (!webhooks_asking && delivery_count() < gateway.config.webhook_requests &&
-		(poll || !TAILQ_EMPTY(&webhooks_changed)))
+		(poll || webhooks_more || !TAILQ_EMPTY(&webhooks_changed)))
 		webhooks_ask();
 }
 

@@ -74,7 +74,7 @@ SELECT pg_catalog.pg_extension_config_dump('sheet.link_id_seq', '');
 CREATE FUNCTION sheet.create_link(IN sheet_id bigint, IN role text DEFAULT 'viewer',
 	IN expires timestamptz DEFAULT now() + interval '7 days', IN ref text DEFAULT NULL, IN password text DEFAULT NULL,
 	IN label text DEFAULT NULL, IN embed text DEFAULT NULL, IN index_ok boolean DEFAULT false,
-	IN as_uid bigint DEFAULT NULL, IN if_seq bigint DEFAULT NULL, OUT link_id bigint, OUT key text)
+	IN if_seq bigint DEFAULT NULL, IN as_uid bigint DEFAULT NULL, OUT link_id bigint, OUT key text)
 	RETURNS record LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_create_link';
 COMMENT ON FUNCTION sheet.create_link(bigint, text, timestamptz, text, text, text, text, boolean, bigint, bigint) IS
 	'Creates a link that opens the sheet without an account, and returns its number and its key, '

@@ -104,7 +104,7 @@ BEGIN
 			FROM (SELECT l.*, sum(100 + coalesce(octet_length(l.new), 0)) OVER (ORDER BY l.seq) AS bytes
 				FROM sheet.log_edits(sheet) l WHERE l.seq BETWEEN first_seq AND least(last_seq, first_seq + 999)) e
 			WHERE e.bytes <= 262144;
-	EXCEPTION WHEN data_corrupted OR index_corrupted THEN
+	EXCEPTION WHEN OTHERS THEN
 		edits := NULL; -- other sheets' webhooks go on
 	END;
 	RETURN json_build_object('event', 'changes', 'webhook', webhook, 'sheet_id', sheet, 'title', title, 'from_seq', first_seq,
@@ -134,6 +134,12 @@ BEGIN
 		sheet_id := w.sheet_id;
 		again := NULL;
 		body := NULL;
+		IF w.state = 'active' AND w.created_by > 0 AND sheet.role_of(w.sheet_id, w.created_by) IS DISTINCT FROM 'owner' THEN
+			UPDATE sheet.webhook h SET state = 'disabled', next_at = NULL, leased_until = NULL,
+					disabled_reason = 'its creator is no longer an owner of the sheet'
+				WHERE h.webhook_id = w.webhook_id;
+			CONTINUE;
+		END IF;
 		SELECT s.name AS title, sheet.last_seq(s.sheet_id) AS last_seq INTO title, to_seq FROM sheet.sheet s
 			WHERE s.sheet_id = w.sheet_id AND s.trashed_at IS NULL;
 		IF w.state = 'active' AND FOUND AND w.ping THEN
@@ -199,7 +205,8 @@ BEGIN
 			w.failing_since := coalesce(w.failing_since, n);
 			-- 1 s, doubled up to an hour, less up to a quarter so that those of one receiver spread
 			w.next_at := n + greatest(least(wait_seconds, 3600), least(3600, 2.0 ^ least(w.failures - 1, 12)) * (1 - random() / 4)) * interval '1 s';
-			IF w.failing_since < n - interval '3 days' THEN
+			-- Trash and gateways that were down also take time, but make no attempts.
+			IF w.failing_since < n - interval '3 days' AND w.failures >= 20 THEN
 				w.state := 'disabled';
 				w.disabled_reason := format('every attempt has failed for 3 days; the last one: %s', coalesce(w.error, 'status ' || w.status));
 			END IF;
@@ -208,9 +215,13 @@ BEGIN
 	IF w.state <> 'active' THEN
 		w.next_at := NULL;
 	END IF;
-	UPDATE sheet.webhook h SET (leased_until, next_at, ping, sent_at, status, error, delivered_seq, failures, failing_since, state, disabled_reason)
-		= (w.leased_until, w.next_at, w.ping, w.sent_at, w.status, w.error, w.delivered_seq, w.failures, w.failing_since, w.state, w.disabled_reason)
+	UPDATE sheet.webhook h SET (leased_until, next_at, sent_at, status, error, delivered_seq, failures, failing_since, disabled_reason)
+		= (w.leased_until, w.next_at, w.sent_at, w.status, w.error, w.delivered_seq, w.failures, w.failing_since, w.disabled_reason)
 		WHERE h.webhook_id = w.webhook_id;
+	-- Apart: gateways are told of each UPDATE that names these columns.
+	IF outcome <> 'postponed' AND (to_seq IS NULL OR w.state = 'disabled') THEN
+		UPDATE sheet.webhook h SET ping = w.ping, state = w.state WHERE h.webhook_id = w.webhook_id;
+	END IF;
 	RETURN true;
 END
 $$;

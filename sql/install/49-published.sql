@@ -20,7 +20,7 @@ COMMENT ON FUNCTION sheet.published(bytea) IS
 
 CREATE FUNCTION sheet.published_cells(sheet_id bigint, link_id bigint, max_bytes integer)
 	RETURNS TABLE (seq bigint, rows integer, cols integer, cells bytea, "row" integer, col integer)
-	LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
 	rect sheet.link_rect;
@@ -28,6 +28,9 @@ DECLARE
 	parts bytea[];
 	at_seq bigint;
 BEGIN
+	IF $1 IS NULL THEN
+		RAISE EXCEPTION 'the sheet id must not be null' USING ERRCODE = '22004';
+	END IF;
 	-- The cells are those of the last commit, whose snapshot no statement has. So the rectangle is looked up before and
 	-- after, by statements of their own: each move of it is a row of its own.
 	FOR attempt IN 1..10 LOOP

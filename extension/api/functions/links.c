@@ -105,9 +105,14 @@ static CatalogQuery links_target = {
 	"WHERE l.link_id = -$1 AND l.rectangle AND s.sheet_id = l.sheet_id AND s.trashed_at IS NULL AND p.ref <> '' "
 	"AND " LINK_IS_VALID,
 	{INT8OID}};
+/* Looks at each link that has rectangles once, not at each place of a rectangle. */
 static CatalogQuery links_delete_rects = {
-	"DELETE FROM sheet.link_rect r USING sheet.link l WHERE r.sheet_id = $1 AND l.link_id = r.link_id AND "
-	"l.revoked_at IS NOT NULL",
+	"DELETE FROM sheet.link_rect d WHERE d.ctid = ANY (ARRAY("
+	"WITH RECURSIVE rects (link_id) AS (SELECT max(link_id) FROM sheet.link_rect WHERE sheet_id = $1 UNION ALL "
+	"SELECT (SELECT max(r.link_id) FROM sheet.link_rect r WHERE r.sheet_id = $1 AND r.link_id < rects.link_id) "
+	"FROM rects WHERE rects.link_id IS NOT NULL) "
+	"SELECT r.ctid FROM rects JOIN sheet.link l ON l.link_id = rects.link_id AND l.revoked_at IS NOT NULL, LATERAL "
+	"(SELECT r.ctid FROM sheet.link_rect r WHERE r.sheet_id = $1 AND r.link_id = l.link_id OFFSET 0) r))",
 	{INT8OID}};
 static CatalogQuery links_kept = {"SELECT count(*) FROM sheet.link WHERE sheet_id = $1 AND revoked_at IS NULL",
 								  {INT8OID}};
@@ -286,7 +291,7 @@ links_require_room(int64 sheet_id)
 						errhint("Revoke those that are not needed with sheet.revoke_link().")));
 }
 
-/* create_link(sheet_id, role, expires, ref, password, label, embed, index_ok, as_uid, if_seq) */
+/* create_link(sheet_id, role, expires, ref, password, label, embed, index_ok, if_seq, as_uid) */
 Datum
 sheet_create_link(PG_FUNCTION_ARGS)
 {
@@ -304,7 +309,7 @@ sheet_create_link(PG_FUNCTION_ARGS)
 		args[3] = CATALOG_NULL;
 	args[4] = CATALOG_DATUM(BoolGetDatum(links_arg_rect(fcinfo, 3, role, &rect)));
 	args[6] = links_arg_label(fcinfo, 5);
-	args[7] = CATALOG_INT64(permission_require(sheet_id, catalog_arg_int64(fcinfo, 8, 0), ROLE_OWNER, false));
+	args[7] = CATALOG_INT64(permission_require(sheet_id, catalog_arg_int64(fcinfo, 9, 0), ROLE_OWNER, false));
 	args[5] = links_arg_password(fcinfo, 4);
 	if (!args[5].isnull && VARSIZE_ANY_EXHDR(DatumGetPointer(args[5].value)) == 0)
 		args[5] = CATALOG_NULL;
@@ -316,8 +321,8 @@ sheet_create_link(PG_FUNCTION_ARGS)
 	if (DatumGetBool(args[4].value))
 	{
 		journal_lock_sheet(sheet_id); /* before the sheet's row, as sheet.purge() does */
-		if (!PG_ARGISNULL(9))
-			unchanged_require_places(sheet_id, PG_GETARG_INT64(9));
+		if (!PG_ARGISNULL(8))
+			unchanged_require_places(sheet_id, PG_GETARG_INT64(8));
 		catalog_execute(&links_delete_rects, args); /* which their revocations have left */
 	}
 	if (!catalog_find_int64(&links_insert, args, false, &link_id))

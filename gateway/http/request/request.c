@@ -190,8 +190,7 @@ request_sheet(Request *request)
 PgParam
 request_digest(Request *request, const char *key)
 {
-	digest_of(key, request->digest);
-	return pgparam_text(request->digest);
+	return pgparam_text(digest_of(key, request->digest));
 }
 
 static void

@@ -44,8 +44,9 @@ enum
  * A link may be opened a thousand times a second, and all would write its row. So a use is stored at once only if none
  * was stored in the last USES_MS; otherwise it is added to those that the timer stores.
  */
-#define USES_LINKS 256 /* a power of two */
-#define USES_MS	   5000
+#define USES_LINKS	4096 /* a power of two */
+#define USES_PROBES 8
+#define USES_MS		5000
 
 typedef struct LinkUses
 {
@@ -81,10 +82,28 @@ uses_on_timer(uv_timer_t *timer)
 		uses_store(&link_uses[i]);
 }
 
+/* The slot of the link, or one whose link may give it up without a statement. */
+static LinkUses *
+uses_find(int64_t link_id)
+{
+	LinkUses *idle = NULL;
+
+	for (int i = 0; i < USES_PROBES; i++)
+	{
+		LinkUses *uses = &link_uses[(link_id + i) & (USES_LINKS - 1)];
+
+		if (uses->link_id == link_id)
+			return uses;
+		if (idle == NULL && uses->count == 0 && (uses->link_id == 0 || uv_now(&gateway.loop) - uses->stored >= USES_MS))
+			idle = uses;
+	}
+	return idle != NULL ? idle : &link_uses[link_id & (USES_LINKS - 1)];
+}
+
 void
 link_uses_add(int64_t link_id)
 {
-	LinkUses *uses = &link_uses[link_id & (USES_LINKS - 1)];
+	LinkUses *uses = uses_find(link_id);
 
 	if (uses->link_id != link_id)
 	{

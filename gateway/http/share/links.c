@@ -21,7 +21,7 @@ static const char links_list_sql[] = "SELECT link_id, role, label, ceil(extract(
 									 "has_password, state, uses, last_used, "
 									 "created_by, created_at, embed, index_ok FROM sheet.links($1, $2)";
 static const char link_create_sql[] =
-	"SELECT link_id, key FROM sheet.create_link($1, $2, to_timestamp($3::float8), $4, $5, $6, $8, $9, $7, $10)";
+	"SELECT link_id, key FROM sheet.create_link($1, $2, to_timestamp($3::float8), $4, $5, $6, $8, $9, $10, $7)";
 /* Only a link of the sheet of the path. */
 static const char link_change_sql[] = "SELECT sheet.change_link(l.link_id, $4, CASE $5::int8 WHEN 0 THEN 'infinity' "
 									  "ELSE to_timestamp($5::float8) END, $6, $7, "

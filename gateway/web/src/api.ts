@@ -97,8 +97,8 @@ export async function post(path: string, body: object, { bases = knownGateways()
 }
 
 /** A route of v2, at any gateway. token null: for everybody. */
-export function ask(method: string, path: string, token: string | null, body?: object): Promise<unknown> {
-	const headers = { ...(token !== null && { authorization: `Bearer ${token}` }), ...(body && { 'content-type': 'application/json' }) };
+export function ask(method: string, path: string, token: string | null, body?: object, more: Record<string, string> = {}): Promise<unknown> {
+	const headers = { ...(token !== null && { authorization: `Bearer ${token}` }), ...(body && { 'content-type': 'application/json' }), ...more };
 	return tryGateways(knownGateways(), path, { method, headers, ...(body && { body: JSON.stringify(body) }) }, method !== 'POST');
 }
 

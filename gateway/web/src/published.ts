@@ -4,6 +4,7 @@ const usualMs = 4000;
 const longestMs = 60000;
 
 let wait = usualMs;
+let busy = false;
 let timer: ReturnType<typeof setTimeout> | undefined;
 let etag = document.querySelector('main')?.dataset.etag;
 
@@ -22,20 +23,29 @@ function show(html: string): void {
 }
 
 async function refresh(): Promise<void> {
+	if (busy) return;
+	busy = true;
 	try {
-		const answer = await fetch(location.pathname, { cache: 'no-store', credentials: 'omit', headers: etag ? { 'if-none-match': etag } : {} });
+		const headers: HeadersInit = etag ? { 'if-none-match': etag } : {};
+		const answer = await fetch(location.pathname, { cache: 'no-store', credentials: 'omit', headers, signal: AbortSignal.timeout(longestMs) });
 		if (answer.status === 200 || answer.status === 404) show(await answer.text());
-		if (answer.status === 404) return; // the link has ended
+		if (answer.status === 404) {
+			etag = undefined;
+			return; // the link has ended
+		}
 		if (answer.status === 200) etag = answer.headers.get('etag') ?? undefined;
 		wait = answer.status === 200 || answer.status === 304 ? usualMs : Math.min(wait * 2, longestMs);
 	} catch {
 		wait = Math.min(wait * 2, longestMs);
+	} finally {
+		busy = false;
 	}
 	later();
 }
 
 /** Nothing is asked for while nobody sees the page. */
 function later(): void {
+	clearTimeout(timer);
 	if (!document.hidden) timer = setTimeout(() => void refresh(), wait);
 }
 

@@ -371,6 +371,8 @@ table_put_rows(const Table *table)
 
 			table_put_cell(table, here ? cell : NULL, col);
 			cell += here;
+			if (table->to->len - begin > TABLE_BYTES_MAX)
+				return false;
 		}
 		while (cell < end && cell->row == row) /* styled only, past the last column */
 			cell++;

@@ -170,10 +170,9 @@ static void
 admission_open_link(Session *session)
 {
 	char sheet[24], uid[24], digest[DIGEST_TEXT_MAX];
-	PgParam params[] = {pgparam_int64(sheet, session->sheet_id), pgparam_text(digest),
+	PgParam params[] = {pgparam_int64(sheet, session->sheet_id), pgparam_text(digest_of(session->link, digest)),
 						pgparam_int64(uid, session->uid)};
 
-	digest_of(session->link, digest);
 	session->queries++;
 	if (!database_query(DATABASE_WRITES, session->uid, link_sql, 3, params, 0, admission_link_opened, session))
 		admission_link_opened(session, NULL);

@@ -117,7 +117,7 @@ SELECT sheet.end_webhook(:w, 9, 28, 'gone', 410, 'the answer was 410');
 SELECT state, disabled_reason, next_at FROM sheet.webhooks(:s);
 SELECT sheet.change_webhook(:w, active => true);
 SELECT attempt FROM sheet.take_webhooks('{}', 5);
-UPDATE sheet.webhook SET failing_since = now() - interval '73 h' WHERE webhook_id = :w;
+UPDATE sheet.webhook SET failing_since = now() - interval '73 h', failures = 20 WHERE webhook_id = :w;
 SELECT sheet.end_webhook(:w, 10, 28, 'failed', NULL, 'the connection was refused');
 SELECT state, disabled_reason, next_at FROM sheet.webhooks(:s);
 -- lease of a gateway that has died

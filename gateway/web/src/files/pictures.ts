@@ -28,6 +28,7 @@ export async function uploadPicture(
 	signal: AbortSignal,
 ): Promise<string | null> {
 	await loadDialogTexts();
+	if (signal.aborted) return null;
 	const name = nameOf(file, new Date());
 	const share = h('progress', { max: 1, value: 0, 'aria-label': t('csv.progress') });
 	const upload = uploadFile(session, fid, file, name, (sent) => (share.value = sent));

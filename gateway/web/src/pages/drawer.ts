@@ -11,6 +11,8 @@ export interface EditorContext {
 	drawers: HTMLElement;
 	/** The selected cells. */
 	selection(): Range;
+	/** The seq of the sheet in which `selection()` has its place. */
+	seq(): number;
 }
 
 /** Opens a drawer. Its content goes into `body`. */

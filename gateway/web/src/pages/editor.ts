@@ -99,7 +99,11 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		(name) => session.write([], [zoneProperty(name)]),
 	);
 	const gridStatus = h('span', { class: 'grid-status' });
-	const context = { session: account, sheetApi, drawers, selection: () => selectedRange };
+	const seqNow = () => {
+		session.flush();
+		return session.seq;
+	};
+	const context = { session: account, sheetApi, drawers, selection: () => selectedRange, seq: seqNow };
 	const outbox = new PageOutbox(account.uid, fid, () => notify(t('kept.notStored'), 'problem'));
 	const gridTexts = readTexts(language);
 	let view: UniverView | null = null;
@@ -133,6 +137,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			session.flush();
 			return view?.read(row, col).content ?? '';
 		},
+		lacks: (ranges) => session.lacks(ranges),
 		write: (edits) => session.write(edits),
 		focus: () => view?.focus(),
 		offer: (edit, reason) => kept.add([edit], reason, outbox.keep()),
@@ -336,7 +341,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			if (lostFormats > 0) notify(t('paste.formats', { count: lostFormats }), 'problem');
 			else if (rows * cols >= toldCells) notify(t('paste.done', { rows, cols }));
 		},
-		onFiles: (files, place) => pictures.add(files, place),
+		onFiles: (files, place) => (isGuest ? remind(t('picture.guest')) : pictures.add(files, place)),
 	});
 
 	/** Says what to write instead of the first formula that only other spreadsheets understand. */

@@ -5,7 +5,7 @@ import { cellName } from '../content';
 import { h, notify, remind } from '../dom';
 import { t } from '../i18n';
 import { movePlace } from '../v2/lines';
-import type { CellEdit, Place, StructureEdit } from '../v2/messages';
+import type { CellEdit, Place, Range, StructureEdit } from '../v2/messages';
 import { isPicture } from '../view/input/pictures';
 
 export interface PictureSheet {
@@ -13,6 +13,8 @@ export interface PictureSheet {
 	fid: number;
 	canEdit(): boolean;
 	contentAt(place: Place): string;
+	/** Whether cells have not been read, so that `contentAt` tells nothing. */
+	lacks(ranges: Range[]): string | null;
 	write(edits: CellEdit[]): void;
 	/** Gives the cells the focus. */
 	focus(): void;
@@ -65,7 +67,8 @@ export class Pictures {
 			if (content === null || ended.signal.aborted) return;
 			const { place } = job;
 			if (!place) sheet.offerLost(content);
-			else if (sheet.contentAt(place) !== job.before) sheet.offer({ ...place, content }, t('picture.changed', { cell: cellName(place.row, place.col) }));
+			else if (sheet.lacks([{ ...place, toRow: place.row, toCol: place.col }]) || sheet.contentAt(place) !== job.before)
+				sheet.offer({ ...place, content }, t('picture.changed', { cell: cellName(place.row, place.col) }));
 			else sheet.write([{ ...place, content }]);
 		} catch {
 			notify(t('error.unreachable'), 'problem');

@@ -39,7 +39,7 @@ export function openShare(context: EditorContext, heading: string): void {
 		};
 		links.append(h('p', {}, t('loading')));
 		const loaded = await Promise.all([import('../share/links'), loadLinkTexts()]).catch(() => null);
-		if (loaded) links.replaceChildren(loaded[0].linkSection({ session, fid: sheetApi.fid, selection: selection(), showEdits }));
+		if (loaded) links.replaceChildren(loaded[0].linkSection({ session, fid: sheetApi.fid, seq: context.seq(), selection: selection(), showEdits }));
 		else links.replaceChildren(h('p', { class: 'problem', role: 'alert' }, t('error.unreachable')));
 	}
 

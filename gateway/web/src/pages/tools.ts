@@ -39,6 +39,7 @@ export function addTools({ context, session, view, name }: ToolParts): Tools {
 		},
 		shownAt: (place: Place) => view()?.contentOf(place)?.shown ?? '',
 		canEdit: () => session.canEdit,
+		lacks: (ranges: Parameters<SheetSession['lacks']>[0]) => session.lacks(ranges),
 		holderOf: (place: Place) => session.holderOf(place),
 		write: (...edits: Parameters<SheetSession['write']>) => session.write(...edits),
 	};

@@ -39,9 +39,12 @@ export async function linksOf({ token }: Session, fid: number): Promise<ShareLin
 	return value.links as ShareLink[];
 }
 
-/** Returns the address of the new link, which nobody is told again. */
-export async function createLink({ token }: Session, fid: number, values: LinkValues): Promise<string> {
-	const value = (await ask('POST', pathOf(fid), token, values)) as { url?: unknown } | null;
+/**
+ * Returns the address of the new link, which nobody is told again. Fails if rows or columns have moved after `seq`: the
+ * rectangle of the values would be of other cells.
+ */
+export async function createLink({ token }: Session, fid: number, values: LinkValues, seq?: number): Promise<string> {
+	const value = (await ask('POST', pathOf(fid), token, values, seq === undefined ? {} : { 'if-match': `"${seq}"` })) as { url?: unknown } | null;
 	if (typeof value?.url !== 'string') throw new ProtocolError('the answer has no address');
 	return location.origin + value.url;
 }

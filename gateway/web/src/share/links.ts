@@ -1,6 +1,6 @@
 // links.ts - the links of a sheet in the dialog that shares it: they are made, copied, changed, blocked and revoked there.
 // Loaded at its first use.
-import type { Session } from '../api';
+import { ApiError, type Session } from '../api';
 import { rangeName } from '../content';
 import { button, confirmDialog, explain, field, h, notify } from '../dom';
 import { formatTime, t } from '../i18n';
@@ -18,7 +18,9 @@ const mostCells = 100_000;
 export interface LinksOptions {
 	session: Session;
 	fid: number;
+	/** The selected cells, and the seq of the sheet in which they have this place. */
 	selection: Range;
+	seq: number;
 	/** Shows what the link's guests have edited. */
 	showEdits(uid: number, name: string): void;
 }
@@ -106,7 +108,7 @@ function newLink(address: string): HTMLElement {
 	return h('div', { class: 'new-link' }, h('div', { class: 'inline' }, shown.row, button(t('share.copy'), copy, { class: 'primary' }), toggle), picture);
 }
 
-export function linkSection({ session, fid, selection, showEdits }: LinksOptions): HTMLElement {
+export function linkSection({ session, fid, seq, selection, showEdits }: LinksOptions): HTMLElement {
 	const problem = h('p', { class: 'problem', role: 'alert' });
 	const made = h('div', {});
 	const list = h('ul', { class: 'links' });
@@ -121,7 +123,7 @@ export function linkSection({ session, fid, selection, showEdits }: LinksOptions
 			await load();
 			return true;
 		} catch (error) {
-			problem.textContent = explain(error);
+			problem.textContent = error instanceof ApiError && error.code === 'changed' ? t('links.moved') : explain(error);
 			return false;
 		}
 	}
@@ -251,12 +253,13 @@ export function linkSection({ session, fid, selection, showEdits }: LinksOptions
 		const expires = end.value();
 		submit.disabled = true;
 		const done = await run(async () => {
-			const address = await createLink(session, fid, {
+			const values = {
 				...{ role: role.select.value, ...(expires !== undefined && { expires }) },
 				...(part.checked && { ref: range }),
 				...(password.input.value !== '' && { password: password.input.value }),
 				...(label.input.value.trim() !== '' && { label: label.input.value.trim() }),
-			});
+			};
+			const address = await createLink(session, fid, values, part.checked ? seq : undefined);
 			made.replaceChildren(newLink(address));
 			password.input.value = label.input.value = '';
 		});

@@ -23,6 +23,8 @@ export interface TagSheet {
 	holderOf(place: Place): string | null;
 	/** Cells of the sheet that have not been read; null: all have. */
 	unread(): Range | null;
+	/** Whether cells have not been read, which are requested then. */
+	lacks(ranges: Range[]): string | null;
 	property(target: Omit<PropertyEdit, 'value'>): unknown;
 	write(edits: CellEdit[], properties?: PropertyEdit[]): void;
 }
@@ -207,6 +209,7 @@ export class TagDrawer {
 		const content = changed(before, this.separatorOf(place.col), tag, isIn);
 		const holder = this.sheet.holderOf(place);
 		if (!this.sheet.canEdit()) notify(t('blocked.role'), 'problem');
+		else if (this.sheet.lacks([{ ...place, toRow: place.row, toCol: place.col }])) notify(t('blocked.unread'), 'problem');
 		else if (holder) notify(t('lock.held', { name: holder, cell: cellName(place.row, place.col) }), 'problem');
 		else if (isTooLong(content)) notify(t('refused.size', { cell: cellName(place.row, place.col) }), 'problem');
 		else if (content !== before) this.sheet.write([{ ...place, content }]);
