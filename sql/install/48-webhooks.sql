@@ -105,6 +105,9 @@ BEGIN
 				FROM sheet.log_edits(sheet) l WHERE l.seq BETWEEN first_seq AND least(last_seq, first_seq + 999)) e
 			WHERE e.bytes <= 262144;
 	EXCEPTION WHEN OTHERS THEN
+		IF left(SQLSTATE, 2) IN ('40', '53', '55', '57') THEN
+			RAISE; -- it may succeed later
+		END IF;
 		edits := NULL; -- other sheets' webhooks go on
 	END;
 	RETURN json_build_object('event', 'changes', 'webhook', webhook, 'sheet_id', sheet, 'title', title, 'from_seq', first_seq,
@@ -134,7 +137,8 @@ BEGIN
 		sheet_id := w.sheet_id;
 		again := NULL;
 		body := NULL;
-		IF w.state = 'active' AND w.created_by > 0 AND sheet.role_of(w.sheet_id, w.created_by) IS DISTINCT FROM 'owner' THEN
+		IF w.state = 'active' AND w.created_by > 0 AND (SELECT sheet.role_of(s.sheet_id, w.created_by)
+				FROM sheet.sheet s WHERE s.sheet_id = w.sheet_id) IS DISTINCT FROM 'owner' THEN
 			UPDATE sheet.webhook h SET state = 'disabled', next_at = NULL, leased_until = NULL,
 					disabled_reason = 'its creator is no longer an owner of the sheet'
 				WHERE h.webhook_id = w.webhook_id;

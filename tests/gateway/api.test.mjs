@@ -296,7 +296,7 @@ describe('access tokens on WebSockets', () => {
 		assert.deepEqual(await bySql.waitClosed(), { code: 4401, reason: 'the token has been revoked' });
 		for (const { token } of [made, sql]) assert.deepEqual(await refusal(token), { code: 4401, reason: 'the token is not valid' });
 		const ending = await newToken(['read'], { days: 1 });
-		await cluster.psql(`UPDATE sheet.access_token SET expires_at = now() + interval '4 s' WHERE token_id = ${ending.id}`);
+		await cluster.psql(`UPDATE sheet.access_token SET expires_at = now() + interval '8 s' WHERE token_id = ${ending.id}`);
 		assert.deepEqual(await (await open(ending.token)).waitClosed(), { code: 4401, reason: 'the token has expired' });
 		assert.deepEqual(await refusal(ending.token), { code: 4401, reason: 'the token is not valid' });
 		assert.equal(await answers(staying), anna.uid);

@@ -69,8 +69,9 @@ uses_store(LinkUses *uses)
 	char link[24], count[24];
 	PgParam params[] = {pgparam_int64(link, uses->link_id), pgparam_int64(count, uses->count)};
 
-	if (uses->count > 0)
-		(void) database_query(DATABASE_WRITES, -uses->link_id, uses_sql, 2, params, 0, uses_answered, NULL);
+	if (uses->count == 0)
+		return;
+	(void) database_query(DATABASE_WRITES, -uses->link_id, uses_sql, 2, params, 0, uses_answered, NULL);
 	uses->count = 0;
 	uses->stored = uv_now(&gateway.loop);
 }
