@@ -31,8 +31,8 @@ CREATE TABLE sheet.link (
 	embed text CHECK (sheet.embed_is_valid(embed)),
 	index_ok boolean NOT NULL DEFAULT false
 ) WITH (fillfactor = 70); -- uses are counted: leave room for HOT updates
-CREATE INDEX link_sheet_idx ON sheet.link (sheet_id, link_id);
-CREATE INDEX link_kept_idx ON sheet.link (sheet_id) WHERE revoked_at IS NULL;
+-- Those that were not revoked come last.
+CREATE INDEX link_sheet_idx ON sheet.link (sheet_id, revoked_at);
 ALTER TABLE sheet.link ALTER sheet_id SET (n_distinct = -0.05);
 COMMENT ON TABLE sheet.link IS
 	'Share links. Rows of revoked links stay until the sheet is purged: the log has their labels.';
@@ -90,7 +90,8 @@ CREATE FUNCTION sheet.links(sheet_id bigint, as_uid bigint DEFAULT NULL)
 		index_ok boolean)
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_links';
 COMMENT ON FUNCTION sheet.links(bigint, bigint) IS
-	'The links of the sheet, newest first. state: valid, blocked, expired or revoked. Owners.';
+	'The links of the sheet, newest first: all that were not revoked, and those that were revoked last, at most 400 together. '
+	'state: valid, blocked, expired or revoked. Owners.';
 
 CREATE FUNCTION sheet.change_link(link_id bigint, role text DEFAULT NULL, expires timestamptz DEFAULT NULL,
 	password text DEFAULT NULL, label text DEFAULT NULL, blocked boolean DEFAULT NULL, embed text DEFAULT NULL,
@@ -114,6 +115,11 @@ COMMENT ON FUNCTION sheet.link_place(bigint, bigint) IS
 	'link has none.';
 
 -- ---- for gateways ----
+
+CREATE FUNCTION sheet.has_link(sheet_id bigint, link_id bigint, as_uid bigint DEFAULT NULL) RETURNS boolean
+	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_has_link';
+COMMENT ON FUNCTION sheet.has_link(bigint, bigint, bigint) IS
+	'Whether the link is one of the sheet, revoked or not. 42501 unless as_uid is an owner of the sheet. For gateways.';
 
 CREATE FUNCTION sheet.enter_link(digest bytea, name text)
 	RETURNS TABLE (link_id bigint, sheet_id bigint, role text, username text, generation integer, left_ms bigint, password text)

@@ -88,11 +88,11 @@ my %parameters = (
 	'guests.c uses_sql' => [ '$link', '3' ],
 	'published_links.c published_sql' => [q{sha256('key')}],
 	'cached_range.c link_sql' => [ '$busy', '$rect', '1000000' ],
-	'links.c links_list_sql' => [ '$quiet', '$rich' ],
+	'links.c links_list_sql' => [ '$busy', '$rich' ],
 	'links.c link_create_sql' => [ '$quiet', q{'viewer'}, '2000000000', 'NULL', 'NULL', 'NULL', '$rich', q{'https://example.org'}, 'true', 'NULL' ],
 	'links.c link_create_sql rectangle' => [ '$busy', q{'viewer'}, '2000000000', q{'A1:B2'}, 'NULL', 'NULL', '$rich', 'NULL', 'false', 'NULL' ],
-	'links.c link_change_sql' => [ '$quiet', '$rich', '$link', q{'editor'}, '2000000000', 'NULL', q{'label'}, 'false', q{'https://example.org'}, 'true' ],
-	'links.c link_revoke_sql' => [ '$quiet', '$rich', '$link' ],
+	'links.c link_change_sql' => [ '$busy', '$rich', '$shared', q{'editor'}, '2000000000', 'NULL', q{'label'}, 'false', q{'https://example.org'}, 'true' ],
+	'links.c link_revoke_sql' => [ '$busy', '$rich', '$shared' ],
 	'log_stream.c log_sql' => [ '$busy', '$version', '$guest', '0', '100' ],
 	'account.c account_get_sql' => [ '$rich', '5' ],
 	'pastes.c paste_create_sql' => [ q{'twenty bytes of text'}, q{'title'}, q{'csv'}, '60', q{'192.0.2.1'}, '$rich' ],
@@ -249,6 +249,8 @@ INSERT INTO ids SELECT 'import', sheet.import_begin('import', NULL, id('rich'));
 INSERT INTO ids SELECT 'upload', upload_id FROM sheet.file_begin(id('busy'), 'upload', NULL, 100, id('rich'));
 INSERT INTO sheet.link (sheet_id, digest, role, label, created_by) SELECT s.sheet_id, CASE s.sheet_id WHEN id('quiet') THEN sha256('key') ELSE sha256(s.sheet_id::text::bytea) END, 'viewer', 'a link', 0 FROM sheet.sheet s;
 INSERT INTO ids SELECT 'link', link_id FROM sheet.link WHERE sheet_id = id('quiet');
+INSERT INTO ids SELECT 'shared', link_id FROM sheet.link WHERE sheet_id = id('busy');
+INSERT INTO sheet.link (sheet_id, digest, role, label, created_by, revoked_at) SELECT id('busy'), sha256(convert_to('revoked ' || n, 'UTF8')), 'viewer', 'a link', id('rich'), now() FROM generate_series(1, $size->{edits}) n;
 INSERT INTO ids SELECT 'rect', link_id FROM sheet.create_link(id('busy'), ref => 'A1:C3');
 INSERT INTO sheet.link_rect SELECT id('busy'), id('rect'), -n, 0, 0, 2, 2 FROM generate_series(1, $size->{edits}) n;
 INSERT INTO sheet.client SELECT id('busy'), id('guest'), n, 1, now() FROM generate_series(1, $size->{clients}) n;

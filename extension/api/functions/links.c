@@ -33,6 +33,7 @@
 
 PG_FUNCTION_INFO_V1(sheet_create_link);
 PG_FUNCTION_INFO_V1(sheet_links);
+PG_FUNCTION_INFO_V1(sheet_has_link);
 PG_FUNCTION_INFO_V1(sheet_change_link);
 PG_FUNCTION_INFO_V1(sheet_revoke_link);
 PG_FUNCTION_INFO_V1(sheet_enter_link);
@@ -62,15 +63,18 @@ static CatalogQuery links_insert = {
 	"FROM sheet.sheet s WHERE s.sheet_id = $1 FOR KEY SHARE RETURNING link_id",
 	{INT8OID, BYTEAOID, TEXTOID, TIMESTAMPTZOID, BOOLOID, TEXTOID, TEXTOID, INT8OID, TEXTOID, BOOLOID}};
 static CatalogQuery links_label = {"UPDATE sheet.link SET label = 'Link ' || link_id WHERE link_id = $1", {INT8OID}};
+/* All that were not revoked, and some that were. A sheet may have many more of these than others: planned for it. */
 static CatalogQuery links_list = {
-	"SELECT l.link_id, l.role, l.label, l.expires_at, (sheet.link_place(l.sheet_id, l.link_id)).ref, l.password IS NOT "
-	"NULL, "
+	"SELECT l.link_id, l.role, l.label, l.expires_at, "
+	"CASE WHEN l.rectangle THEN (sheet.link_place(l.sheet_id, l.link_id)).ref END, l.password IS NOT NULL, "
 	"CASE WHEN l.revoked_at IS NOT NULL THEN 'revoked' WHEN l.expires_at <= pg_catalog.clock_timestamp() THEN "
 	"'expired' "
 	"WHEN l.blocked THEN 'blocked' ELSE 'valid' END, l.uses, l.last_used, "
 	"(SELECT a.name FROM sheet.account a WHERE a.uid = l.created_by), l.created_at, l.revoked_at, l.embed, l.index_ok "
-	"FROM sheet.link l WHERE l.sheet_id = $1 ORDER BY l.link_id DESC",
-	{INT8OID}};
+	"FROM (SELECT * FROM sheet.link WHERE sheet_id = $1 ORDER BY revoked_at DESC NULLS FIRST LIMIT 400) l "
+	"ORDER BY l.link_id DESC",
+	{INT8OID},
+	.by_values = true};
 static CatalogQuery links_find = {"SELECT sheet_id, (revoked_at IS NOT NULL)::int::int8, rectangle::int::int8 "
 								  "FROM sheet.link WHERE link_id = $1",
 								  {INT8OID}};
@@ -342,6 +346,18 @@ sheet_links(PG_FUNCTION_ARGS)
 {
 	permission_require(catalog_arg_sheet(fcinfo, 0), catalog_arg_int64(fcinfo, 1, 0), ROLE_OWNER, true);
 	return catalog_return_rows(fcinfo, &links_list, fcinfo->args, true);
+}
+
+/* has_link(sheet_id, link_id, as_uid) */
+Datum
+sheet_has_link(PG_FUNCTION_ARGS)
+{
+	int64 sheet_id = catalog_arg_sheet(fcinfo, 0), of_sheet = 0;
+
+	catalog_require_arg(fcinfo, 1, "link");
+	permission_require_gateway();
+	permission_require(sheet_id, catalog_arg_int64(fcinfo, 2, 0), ROLE_OWNER, true);
+	PG_RETURN_BOOL(catalog_find_int64(&links_find, &fcinfo->args[1], true, &of_sheet) && of_sheet == sheet_id);
 }
 
 /*

@@ -23,11 +23,10 @@ static const char links_list_sql[] = "SELECT link_id, role, label, ceil(extract(
 static const char link_create_sql[] =
 	"SELECT link_id, key FROM sheet.create_link($1, $2, to_timestamp($3::float8), $4, $5, $6, $8, $9, $10, $7)";
 /* Only a link of the sheet of the path. */
-static const char link_change_sql[] = "SELECT sheet.change_link(l.link_id, $4, CASE $5::int8 WHEN 0 THEN 'infinity' "
+static const char link_change_sql[] = "SELECT sheet.change_link($3, $4, CASE $5::int8 WHEN 0 THEN 'infinity' "
 									  "ELSE to_timestamp($5::float8) END, $6, $7, "
-									  "$8, $9, $10, as_uid => $2) FROM sheet.links($1, $2) l WHERE l.link_id = $3";
-static const char link_revoke_sql[] =
-	"SELECT sheet.revoke_link(l.link_id, $2) FROM sheet.links($1, $2) l WHERE l.link_id = $3";
+									  "$8, $9, $10, as_uid => $2) WHERE sheet.has_link($1, $3, $2)";
+static const char link_revoke_sql[] = "SELECT sheet.revoke_link($3, $2) WHERE sheet.has_link($1, $3, $2)";
 
 /* ---- arguments ---- */
 

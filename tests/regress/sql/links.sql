@@ -219,13 +219,27 @@ SET ROLE link_ann;
 SELECT sheet.revoke_link(:edit), sheet.revoke_link(:edit);
 SELECT sheet.change_link(:edit, 'editor');
 SELECT state, revoked_at > created_at AS later FROM sheet.links(:id) WHERE link_id = :edit;
+SELECT sheet.has_link(:id, :view, :ann);
 SET ROLE link_gateway;
 SELECT count(*) FROM sheet.enter_link(sha256(:'edit_key'), 'Ben');
 SELECT sheet.role_of(:id, -:edit), (SELECT count(*) FROM sheet.account_get(-:edit));
+SELECT sheet.has_link(:id, :view, :ann), sheet.has_link(:id, :edit, :ann) AS revoked, sheet.has_link(:other, :view, :ann) AS of_another, sheet.has_link(:id, 987654321, :ann) AS unknown;
+SELECT sheet.has_link(:id, :view, :bob);
+SELECT sheet.has_link(:id, 987654321, :bob);
+SELECT sheet.has_link(:id, :view, -:view);
+SELECT sheet.has_link(987654321, :view, :ann);
+SELECT sheet.has_link(:id, NULL, :ann);
 SELECT sheet.count_link_uses(:view, 3), sheet.count_link_uses(:view, 2);
 RESET ROLE;
 SELECT count(*) FILTER (WHERE username = 'Office (link)') AS label_stays, count(*) FILTER (WHERE uid = -:edit) AS edits FROM sheet.log WHERE sheet_id = :id;
 SELECT uses, last_used IS NOT NULL AS used FROM sheet.links(:id) WHERE link_id = :view;
+-- a list has what is not revoked, and of the others those that were revoked last, however old they are
+SELECT state, count(*) FROM sheet.links(:id) GROUP BY 1 ORDER BY 1;
+BEGIN;
+INSERT INTO sheet.link (sheet_id, digest, role, label, created_by, revoked_at) SELECT :id, sha256(convert_to('revoked ' || n, 'UTF8')), 'viewer', n::text, 0, now() - n * interval '1 minute' FROM generate_series(1, 500) n;
+SELECT state, count(*), count(*) FILTER (WHERE link_id = :edit) AS revoked_now, max(label::int) FILTER (WHERE label ~ '^[0-9]+$') AS oldest FROM sheet.links(:id) GROUP BY 1 ORDER BY 1;
+SELECT bool_and(newer) AS newest_first FROM (SELECT link_id < lag(link_id, 1, 9223372036854775807) OVER () AS newer FROM sheet.links(:id)) l;
+ROLLBACK;
 -- in the trash
 SELECT sheet.trash(:id);
 SELECT count(*) FROM sheet.enter_link(sha256(:'view_key'), 'Ben');
