@@ -4,7 +4,8 @@ CREATE FUNCTION sheet.published(digest bytea)
 	RETURNS TABLE (link_id bigint, sheet_id bigint, title text, rectangle boolean, embed text, index_ok boolean, left_ms bigint)
 	LANGUAGE sql STABLE STRICT PARALLEL UNSAFE SECURITY DEFINER ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
 	-- The sheet is looked up in any case, so that a link that is not valid is not answered sooner.
-	SELECT l.link_id, l.sheet_id, s.name, l.rectangle, l.embed, l.index_ok,
+	-- Outside of a rectangle nothing exists for the visitor, not even a name.
+	SELECT l.link_id, l.sheet_id, CASE WHEN l.rectangle THEN 'Cells' ELSE s.name END, l.rectangle, l.embed, l.index_ok,
 		CASE WHEN l.expires_at IS NOT NULL THEN
 			greatest(floor(extract(epoch FROM l.expires_at - clock_timestamp()) * 1000), 0)::bigint END
 	FROM sheet.link l, sheet.sheet s
@@ -16,7 +17,8 @@ $$;
 COMMENT ON FUNCTION sheet.published(bytea) IS
 	'What the key of a link, of which this is the SHA-256, publishes: 0 or 1 row. No row: the link is unknown, expired, '
 	'revoked, blocked, not for viewers, or has a password, no cell of its rectangle is left, or its sheet is in the '
-	'trash. left_ms: milliseconds until its end; null: none. For gateways.';
+	'trash. title: the name of the sheet; of a rectangle, Cells. left_ms: milliseconds until its end; null: none. For '
+	'gateways.';
 
 CREATE FUNCTION sheet.published_cells(sheet_id bigint, link_id bigint, max_bytes integer)
 	RETURNS TABLE (seq bigint, rows integer, cols integer, cells bytea, "row" integer, col integer)

@@ -204,8 +204,17 @@ test('an ETag is valid until the next edit, whoever makes it', async () => {
 });
 
 test('a rectangle: nothing outside, wherever its cells move, and no formula', async () => {
-	const fid = await sheet({ A1: 'above', B2: 'in 1', C2: '=A1', B3: 'in 2', D2: 'right', B4: 'below', A2: 'left' });
-	const { key } = await create(fid, { ref: 'B2:C3' });
+	const fid = await sheet({ A1: 'above', B2: 'in 1', C2: '=A1', B3: 'in 2', D2: 'right', B4: 'below', A2: 'left' }, 'Payroll');
+	const { key } = await create(fid, { ref: 'B2:C3', embed: '*' });
+	const whole = await create(fid);
+	assert.match((await get(`/s/${whole.key}`)).text, /<title>Payroll</); // the name is there to be told
+	for (const end of ['', '.csv', '.tsv', '.json']) {
+		const { text, headers } = await get(`/s/${key}${end}`);
+		assert.ok(!/payroll/i.test(text + JSON.stringify(headers)), text);
+		if (end !== '') assert.equal(headers['content-disposition'], `inline; filename="sheet${end}"; filename*=UTF-8''Cells${end}`);
+	}
+	assert.match((await get(`/s/${key}`)).text, /<title>Cells<\/title>.*<h1>Cells<\/h1>/s);
+	assert.equal((await get(`/s/${key}.json`)).json.title, 'Cells');
 	const csv = async () => (await get(`/s/${key}.csv`)).text;
 	assert.equal(await csv(), 'in 1,\r\nin 2,\r\n');
 	const page = (await get(`/s/${key}`)).text;

@@ -206,7 +206,7 @@ published_missing(Request *request)
 	request_answer(request, 404, "text/html; charset=utf-8", NULL);
 }
 
-/* The name of the sheet in the form of RFC 8187, where nothing can end the header. */
+/* The title in the form of RFC 8187, where nothing can end the header. */
 static void
 published_add_disposition(Request *request, const Published *view, const char *suffix)
 {
