@@ -33,6 +33,8 @@ CREATE TABLE sheet.link (
 ) WITH (fillfactor = 70); -- uses are counted: leave room for HOT updates
 -- Those that were not revoked come last.
 CREATE INDEX link_sheet_idx ON sheet.link (sheet_id, revoked_at);
+-- Those that move with the cells; extension/journal/store/storage.c knows its name.
+CREATE INDEX link_rectangle_idx ON sheet.link (sheet_id) WHERE rectangle AND revoked_at IS NULL;
 ALTER TABLE sheet.link ALTER sheet_id SET (n_distinct = -0.05);
 COMMENT ON TABLE sheet.link IS
 	'Share links. Rows of revoked links stay until the sheet is purged: the log has their labels.';

@@ -42,7 +42,8 @@ BEGIN
 		END IF;
 		SELECT array_agg(c.cells), min(c.seq) INTO parts, at_seq FROM (SELECT c.cells, c.seq FROM sheet.read_cells($1,
 			rect.row0::integer, rect.col0::integer, rect.row1::integer, rect.col1::integer, $3) c LIMIT 2) c;
-		SELECT max(r.seq) INTO again FROM sheet.link_rect r WHERE r.sheet_id = $1 AND r.link_id = $2;
+		-- not max(): where most links have moved once, its plan reads all moves of this one
+		SELECT r.seq INTO again FROM sheet.link_rect r WHERE r.sheet_id = $1 AND r.link_id = $2 ORDER BY r.seq DESC LIMIT 1;
 		IF again = rect.seq AND at_seq >= rect.seq THEN
 			IF cardinality(parts) > 1 THEN
 				RAISE EXCEPTION 'the part of the sheet has become too large' USING ERRCODE = '54000',

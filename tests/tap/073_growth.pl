@@ -17,6 +17,7 @@ my $allowance = 8;
 
 # Blocks more for those that need more.
 my %steps = (
+	'links.c link_create_sql rectangle' => 20, # looks for what twenty revoked links have left, in an index that has a level more
 	# search 10,000 edits, more than the small database has
 	'routes_history.c history_find_sql' => 60,
 	'routes_history.c history_find_sql cells' => 1200,
@@ -93,6 +94,7 @@ my %parameters = (
 	'links.c link_create_sql rectangle' => [ '$busy', q{'viewer'}, '2000000000', q{'A1:B2'}, 'NULL', 'NULL', '$rich', 'NULL', 'false', 'NULL' ],
 	'links.c link_change_sql' => [ '$busy', '$rich', '$shared', q{'editor'}, '2000000000', 'NULL', q{'label'}, 'false', q{'https://example.org'}, 'true' ],
 	'links.c link_revoke_sql' => [ '$busy', '$rich', '$shared' ],
+	'links.c link_revoke_sql rectangle' => [ '$busy', '$rich', '$rect' ],
 	'log_stream.c log_sql' => [ '$busy', '$version', '$guest', '0', '100' ],
 	'account.c account_get_sql' => [ '$rich', '5' ],
 	'pastes.c paste_create_sql' => [ q{'twenty bytes of text'}, q{'title'}, q{'csv'}, '60', q{'192.0.2.1'}, '$rich' ],
@@ -166,6 +168,7 @@ my %queries = (
 	'guest a sheet of sheet.list' => 'SELECT * FROM sheet.list WHERE sheet_id = $busy',
 	'guest the end of sheet.log' => 'SELECT * FROM sheet.log WHERE sheet_id = $busy ORDER BY seq DESC LIMIT 100',
 	'guest a sheet of sheet.cells' => 'SELECT count(*) FROM sheet.cells WHERE sheet_id = $busy',
+	'guest a row in a sheet of which links to rectangles were revoked' => 'SELECT sheet.insert_rows($busy, 0, 1)',
 	'guest an edit by SQL' => q{SELECT sheet.set($busy, 'A1', 'of a guest')},
 );
 
@@ -253,6 +256,8 @@ INSERT INTO ids SELECT 'shared', link_id FROM sheet.link WHERE sheet_id = id('bu
 INSERT INTO sheet.link (sheet_id, digest, role, label, created_by, revoked_at) SELECT id('busy'), sha256(convert_to('revoked ' || n, 'UTF8')), 'viewer', 'a link', id('rich'), now() FROM generate_series(1, $size->{edits}) n;
 INSERT INTO ids SELECT 'rect', link_id FROM sheet.create_link(id('busy'), ref => 'A1:C3');
 INSERT INTO sheet.link_rect SELECT id('busy'), id('rect'), -n, 0, 0, 2, 2 FROM generate_series(1, $size->{edits}) n;
+INSERT INTO sheet.link (sheet_id, digest, role, label, created_by, rectangle, revoked_at) SELECT id('busy'), sha256(convert_to('part ' || n, 'UTF8')), 'viewer', 'a part', id('rich'), true, now() FROM generate_series(1, $size->{clients}) n;
+INSERT INTO sheet.link_rect SELECT sheet_id, link_id, 0, 0, 0, 2, 2 FROM sheet.link WHERE label = 'a part';
 INSERT INTO sheet.client SELECT id('busy'), id('guest'), n, 1, now() FROM generate_series(1, $size->{clients}) n;
 INSERT INTO sheet.ownership SELECT sheet_id, 3, 'here' FROM sheet.sheet ON CONFLICT DO NOTHING;
 INSERT INTO ids SELECT 'last', r.seq FROM sheet.read_cells(id('busy'), 0, 0, 0, 0) r;

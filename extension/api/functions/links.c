@@ -66,7 +66,8 @@ static CatalogQuery links_label = {"UPDATE sheet.link SET label = 'Link ' || lin
 /* All that were not revoked, and some that were. A sheet may have many more of these than others: planned for it. */
 static CatalogQuery links_list = {
 	"SELECT l.link_id, l.role, l.label, l.expires_at, "
-	"CASE WHEN l.rectangle THEN (sheet.link_place(l.sheet_id, l.link_id)).ref END, l.password IS NOT NULL, "
+	"CASE WHEN l.rectangle AND l.revoked_at IS NULL THEN (sheet.link_place(l.sheet_id, l.link_id)).ref END, l.password "
+	"IS NOT NULL, "
 	"CASE WHEN l.revoked_at IS NOT NULL THEN 'revoked' WHEN l.expires_at <= pg_catalog.clock_timestamp() THEN "
 	"'expired' "
 	"WHEN l.blocked THEN 'blocked' ELSE 'valid' END, l.uses, l.last_used, "
@@ -109,15 +110,14 @@ static CatalogQuery links_target = {
 	"WHERE l.link_id = -$1 AND l.rectangle AND s.sheet_id = l.sheet_id AND s.trashed_at IS NULL AND p.ref <> '' "
 	"AND " LINK_IS_VALID,
 	{INT8OID}};
-/* Looks at each link that has rectangles once, not at each place of a rectangle. */
+/* What the revocation, or the last ones, have left. Bounded, whatever that is; edits do not read it. Planned for the
+ * sheet: it may have many more revoked links than others. */
 static CatalogQuery links_delete_rects = {
-	"DELETE FROM sheet.link_rect d WHERE d.ctid = ANY (ARRAY("
-	"WITH RECURSIVE rects (link_id) AS (SELECT max(link_id) FROM sheet.link_rect WHERE sheet_id = $1 UNION ALL "
-	"SELECT (SELECT max(r.link_id) FROM sheet.link_rect r WHERE r.sheet_id = $1 AND r.link_id < rects.link_id) "
-	"FROM rects WHERE rects.link_id IS NOT NULL) "
-	"SELECT r.ctid FROM rects JOIN sheet.link l ON l.link_id = rects.link_id AND l.revoked_at IS NOT NULL, LATERAL "
-	"(SELECT r.ctid FROM sheet.link_rect r WHERE r.sheet_id = $1 AND r.link_id = l.link_id OFFSET 0) r))",
-	{INT8OID}};
+	"DELETE FROM sheet.link_rect d WHERE d.ctid = ANY (ARRAY(SELECT r.ctid FROM (SELECT link_id FROM sheet.link "
+	"WHERE sheet_id = $1 AND revoked_at IS NOT NULL ORDER BY revoked_at DESC LIMIT 20) l, LATERAL "
+	"(SELECT r.ctid FROM sheet.link_rect r WHERE r.sheet_id = $1 AND r.link_id = l.link_id OFFSET 0) r LIMIT 1000))",
+	{INT8OID},
+	.by_values = true};
 static CatalogQuery links_kept = {"SELECT count(*) FROM sheet.link WHERE sheet_id = $1 AND revoked_at IS NULL",
 								  {INT8OID}};
 /* Nobody waits for whoever changes the link, or counts, too. */
@@ -422,8 +422,9 @@ sheet_change_link(PG_FUNCTION_ARGS)
 
 /*
  * revoke_link(link_id, as_uid). Revoking it again changes nothing. Nobody can hold up a revocation: while another
- * transaction has the sheet lock, and may be about to move the rectangle, its rows are left. The link opens nothing
- * nevertheless. The next revocation or creation of such a link of the sheet removes them.
+ * transaction has the sheet lock, and may be about to move the rectangle, its rows are left, as are those beyond the
+ * first thousand. The link opens nothing nevertheless. The next revocations and creations of such links of the sheet
+ * remove them, or its purge.
  */
 Datum
 sheet_revoke_link(PG_FUNCTION_ARGS)

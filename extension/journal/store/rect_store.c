@@ -8,6 +8,9 @@
  * that moves its cells (property_write.c). Where that is not possible, it is lost, and the link opens nothing: all of
  * its cells were deleted, or a rollback goes to a version that is older than the link. A sheet without such links costs
  * a structure edit one index lookup.
+ *
+ * A revoked link does not move, and costs edits nothing: sheet.link has an index of the others. api/functions/links.c
+ * deletes its rows, some at a time.
  */
 #include "postgres.h"
 
@@ -16,14 +19,16 @@
 #include "journal/store/rect_store.h"
 #include "journal/store/storage.h"
 
-/* The last row with these keys. */
-static bool
-rect_store_last(const StorageKey *keys, int nkeys, Snapshot snapshot, LinkRect *rect)
+bool
+rect_store_find(int64 sheet_id, int64 link_id, int64 until, Snapshot snapshot, LinkRect *rect)
 {
+	StorageKey keys[] = {storage_key_int64(LINK_RECT_SHEET_ID, BTEqualStrategyNumber, sheet_id),
+						 storage_key_int64(LINK_RECT_LINK_ID, BTEqualStrategyNumber, link_id),
+						 storage_key_int64(LINK_RECT_SEQ, BTLessEqualStrategyNumber, until)};
 	StorageScan scan;
 	bool found;
 
-	storage_scan_begin(&scan, STORAGE_LINK_RECT, snapshot, keys, nkeys);
+	storage_scan_begin(&scan, STORAGE_LINK_RECT, snapshot, keys, lengthof(keys));
 	found = storage_scan_next(&scan, BackwardScanDirection);
 	if (found)
 		*rect = (LinkRect){.link_id = storage_int64(&scan, LINK_RECT_LINK_ID),
@@ -35,25 +40,6 @@ rect_store_last(const StorageKey *keys, int nkeys, Snapshot snapshot, LinkRect *
 						   .lost = storage_int64(&scan, LINK_RECT_ROW0) < 0};
 	storage_scan_end(&scan);
 	return found;
-}
-
-bool
-rect_store_find(int64 sheet_id, int64 link_id, int64 until, Snapshot snapshot, LinkRect *rect)
-{
-	StorageKey keys[] = {storage_key_int64(LINK_RECT_SHEET_ID, BTEqualStrategyNumber, sheet_id),
-						 storage_key_int64(LINK_RECT_LINK_ID, BTEqualStrategyNumber, link_id),
-						 storage_key_int64(LINK_RECT_SEQ, BTLessEqualStrategyNumber, until)};
-
-	return rect_store_last(keys, lengthof(keys), snapshot, rect);
-}
-
-bool
-rect_store_previous(int64 sheet_id, int64 below, Snapshot snapshot, LinkRect *rect)
-{
-	StorageKey keys[] = {storage_key_int64(LINK_RECT_SHEET_ID, BTEqualStrategyNumber, sheet_id),
-						 storage_key_int64(LINK_RECT_LINK_ID, BTLessEqualStrategyNumber, below - 1)};
-
-	return rect_store_last(keys, lengthof(keys), snapshot, rect);
 }
 
 void
@@ -79,12 +65,16 @@ rect_store_insert(int64 sheet_id, const LinkRect *rect)
 void
 rect_store_read(int64 sheet_id, Snapshot snapshot, SheetRects *rects)
 {
-	int64 below = PG_INT64_MAX;
+	StorageKey key = storage_key_int64(1, BTEqualStrategyNumber, sheet_id);
+	StorageScan scan;
 	LinkRect rect;
 
 	*rects = (SheetRects){NULL};
-	while (rect_store_previous(sheet_id, below, snapshot, &rect))
+	storage_scan_begin(&scan, STORAGE_LINK_OF_RECTANGLE, snapshot, &key, 1);
+	while (storage_scan_next(&scan, ForwardScanDirection))
 	{
+		if (!rect_store_find(sheet_id, storage_int64(&scan, 1), PG_INT64_MAX, snapshot, &rect))
+			continue;
 		if (rects->rects == NULL)
 		{
 			rects->room = RECT_ROOM;
@@ -96,8 +86,8 @@ rect_store_read(int64 sheet_id, Snapshot snapshot, SheetRects *rects)
 			rects->rects = repalloc_huge(rects->rects, sizeof(LinkRect) * rects->room);
 		}
 		rects->rects[rects->count++] = rect;
-		below = rect.link_id;
 	}
+	storage_scan_end(&scan);
 	rects->moved = palloc0(Max(rects->count, 1));
 }
 

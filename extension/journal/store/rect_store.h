@@ -20,8 +20,6 @@ typedef struct LinkRect
 /* Sets *rect to the position of the link's rectangle after the edit `until`. Returns false if the link had no rectangle
  * then. */
 extern bool rect_store_find(int64 sheet_id, int64 link_id, int64 until, Snapshot snapshot, LinkRect *rect);
-/* The newest row of the link with the highest number below `below` that has one. Returns false if there is none. */
-extern bool rect_store_previous(int64 sheet_id, int64 below, Snapshot snapshot, LinkRect *rect);
 /* Caller must hold the sheet lock. */
 extern void rect_store_insert(int64 sheet_id, const LinkRect *rect);
 
@@ -33,7 +31,8 @@ typedef struct SheetRects
 	Size count, room;
 } SheetRects;
 
-/* Reads the sheet's rectangles, into the current memory context. Caller must hold the sheet lock. */
+/* Reads the rectangles of the sheet's links that were not revoked, into the current memory context. Caller must hold
+ * the sheet lock. */
 extern void rect_store_read(int64 sheet_id, Snapshot snapshot, SheetRects *rects);
 /* Moves them by a structure edit, or, by the edit that begins a rollback, to where they were at its version, for which
  * the snapshot is used. */

@@ -31,8 +31,8 @@
 #define STORAGE_MAX_INDEXES 16
 
 static const char *const storage_names[STORAGE_TABLES] = {
-	"log_batch", "segment", "version", "version_tile", "ownership",	   "sheet", "account",
-	"account",	 "member",	"client",  "log_trim",	   "property_set", "link",	"link_rect"};
+	"log_batch", "segment", "version",	"version_tile", "ownership", "sheet", "account",  "account",
+	"member",	 "client",	"log_trim", "property_set", "link",		 "link",  "link_rect"};
 
 typedef struct StorageInfo
 {
@@ -106,6 +106,12 @@ storage_is_role_index(Relation rel, Relation index)
 		   RelationGetIndexPredicate(index) == NIL;
 }
 
+static bool
+storage_is_rectangle_index(Relation rel, Relation index)
+{
+	return index->rd_index->indisvalid && strcmp(RelationGetRelationName(index), "link_rectangle_idx") == 0;
+}
+
 static Oid
 storage_find_index(Relation rel, bool (*matches)(Relation rel, Relation index))
 {
@@ -145,6 +151,11 @@ storage_find_primary(StorageTable table, Relation rel)
 	{
 		what = "unique index on column \"db_role\"";
 		primary = storage_find_index(rel, storage_is_role_index);
+	}
+	else if (table == STORAGE_LINK_OF_RECTANGLE)
+	{
+		what = "index \"link_rectangle_idx\"";
+		primary = storage_find_index(rel, storage_is_rectangle_index);
 	}
 	else
 		primary = compat_primary_key(rel);

@@ -29,6 +29,7 @@ typedef enum StorageTable
 	STORAGE_LOG_TRIM,
 	STORAGE_PROPERTY_SET,
 	STORAGE_LINK,
+	STORAGE_LINK_OF_RECTANGLE, /* sheet.link, scanned by the sheet: links to rectangles that were not revoked */
 	STORAGE_LINK_RECT,
 	STORAGE_TABLES
 } StorageTable;
@@ -159,7 +160,7 @@ extern void storage_insert(StorageTable table, Datum *values, bool *nulls);
 extern void storage_update(StorageTable table, ItemPointer tid, Datum *values, bool *nulls);
 
 /* A scan over the primary key; of log_batch, over its directory, ordered by first_seq; of STORAGE_ACCOUNT_OF_ROLE, over
- * the unique index on the role. */
+ * the unique index on the role; of STORAGE_LINK_OF_RECTANGLE, over link_rectangle_idx. */
 typedef struct StorageScan
 {
 	Relation rel;
