@@ -139,33 +139,6 @@ COMMENT ON FUNCTION sheet.link_target(bigint) IS
 	'The rectangle that a guest may read: 0 or 1 row. None if the link is not valid or is not to a '
 	'rectangle, if no cell of it is left, or if the sheet is in the trash. For gateways.';
 
-CREATE FUNCTION sheet.link_range(as_uid bigint)
-	RETURNS TABLE (rows integer, cols integer, "row" integer, col integer, content text, style text, formula boolean)
-	LANGUAGE plpgsql STABLE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-	cells integer := 0;
-	bytes bigint := 0;
-BEGIN
-	-- sheet.range() reads what the owner of this function may read. Only gateways may execute this function.
-	FOR rows, cols, "row", col, content, style, formula IN SELECT t.rows, t.cols, r."row" - t."row", r.col - t.col,
-			CASE WHEN NOT starts_with(r.content, '=') THEN r.content END, r.style, starts_with(r.content, '=')
-		FROM sheet.link_target(as_uid) t LEFT JOIN LATERAL sheet.range(t.sheet_id, t.ref) r ON true
-	LOOP
-		cells := cells + 1;
-		bytes := bytes + coalesce(octet_length(content), 0) + coalesce(octet_length(style), 0);
-		IF cells > 100000 OR bytes > 16777216 THEN
-			RAISE EXCEPTION 'the part of the sheet has become too large' USING ERRCODE = '54000',
-				DETAIL = 'It has more than 100000 cells, or 16 MB.';
-		END IF;
-		RETURN NEXT;
-	END LOOP;
-END
-$$;
-COMMENT ON FUNCTION sheet.link_range(bigint) IS
-	'The size of the rectangle that a guest may read, and its non-empty cells, by rows and columns '
-	'of the rectangle. A formula has no content: it may name cells outside. 54000: more than 100,000 '
-	'cells or 16 MB. For gateways.';
-
 CREATE FUNCTION sheet.guest_left(uid bigint) RETURNS bigint
 	LANGUAGE c STRICT STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_guest_left';
 COMMENT ON FUNCTION sheet.guest_left(bigint) IS

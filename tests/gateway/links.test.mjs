@@ -237,10 +237,34 @@ test('a link to a rectangle shows its cells, wherever they are, and nothing else
 	const unless = () => request(gateway, 'GET', '/v2/link/cells', { headers: { ...bearer(zoe).headers, 'if-none-match': headers.etag } });
 	assert.equal((await unless()).status, 304);
 	await cluster.psql(`SELECT sheet.set(${fid}, 'A2', 'other')`);
-	assert.deepEqual([(await unless()).status, (await unless()).json.cells[0]], [200, [0, 0, 'other']]);
+	await waitUntil(async () => (await unless()).status === 200, 'the edit');
+	assert.deepEqual((await unless()).json.cells[0], [0, 0, 'other']);
 	await cluster.psql(`SELECT sheet.set(${fid}, 'A2', 'in')`);
+	await waitUntil(async () => (await unless()).status === 304, 'what it was before');
 	const owner = await RawClient.open(gateway, anna, fid, { client: 3 });
-	owner.op(1, [{ kind: 'insertRows', at: 1, n: 2 }]);
+	// styles, cells that have only one, and none of outside; an edit outside changes nothing
+	const style = { bl: 1, cl: { rgb: '#ff0000' } };
+	owner.op(1, [{ row: 1, col: 0, content: 'in', style }, { row: 1, col: 1, style }, { row: 2, col: 0, content: 'x', style }]);
+	await owner.next('ack');
+	const styled = await part();
+	assert.deepEqual(styled.json.cells, [[0, 0, 'in', style], [0, 1, null, style]]);
+	owner.op(2, [{ row: 1, col: 1, content: '', style }, { row: 0, col: 0, content: 'elsewhere' }]);
+	await owner.next('ack');
+	const bare = await part();
+	assert.deepEqual(bare.json.cells, [[0, 0, 'in', style], [0, 1, '', style]]);
+	owner.op(3, [{ row: 0, col: 0, content: 'again' }]);
+	await owner.next('ack');
+	assert.equal((await part()).headers.etag, bare.headers.etag);
+	// its text is kept: the database is only asked about the link
+	const hits = async () => (await gateway.metrics()).pg_sheet_window_hits_total;
+	const before = await hits();
+	await waitUntil(async () => {
+		assert.deepEqual((await part()).json, bare.json);
+		return (await hits()) > before;
+	}, 'the kept text');
+	owner.op(4, [{ row: 1, col: 0, content: 'in', style: null }, { row: 1, col: 1, content: '=A1', style: null }]);
+	await owner.next('ack');
+	owner.op(5, [{ kind: 'insertRows', at: 1, n: 2 }]);
 	await owner.next('ack');
 	assert.deepEqual((await part()).json, { rows: 1, cols: 2, cells: [[0, 0, 'in'], [0, 1, null]] });
 	assert.equal((await list(fid))[0].ref, 'A4:B4');
@@ -267,7 +291,7 @@ test('a link to a rectangle shows its cells, wherever they are, and nothing else
 		assert.match(`${refused.code} ${refused.message}`, /4404/);
 	}
 	assert.equal((await change(fid, link, { role: 'editor' })).status, 400);
-	owner.op(2, [{ kind: 'deleteRows', at: 3, n: 1 }]);
+	owner.op(6, [{ kind: 'deleteRows', at: 3, n: 1 }]);
 	await owner.next('ack');
 	assert.equal((await part()).status, 403);
 	assert.equal((await knock(key)).status, 404);

@@ -16,9 +16,11 @@
 #include "http/share/share.h"
 #include "support/log.h"
 #include "support/network.h"
+#include "ws/cache/cached_range.h"
+#include "ws/cache/changes.h"
+#include "ws/room/room.h"
 
 #include <openssl/rand.h>
-#include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -312,71 +314,89 @@ route_enter_link(Request *request)
 
 /* ---- GET /v2/link/cells: the rectangle of a link, which is all that its guests can read ---- */
 
-static const char cells_sql[] = "SELECT rows, cols, \"row\", col, content, style, formula FROM sheet.link_range($1)";
+/* Each request asks whether the link is valid. The text of its cells is shared and kept (ws/cache/cached_range.c). */
+static const char target_sql[] = "SELECT sheet_id FROM sheet.link_target($1)";
 
 static void
-cells_put(Buf *to, const PGresult *res, int row)
+part_release(void *own)
 {
-	buf_printf(to, "[%s,%s,", PQgetvalue(res, row, 2), PQgetvalue(res, row, 3));
-	if (PQgetvalue(res, row, 6)[0] == 't')
-		buf_puts(to, "null");
-	else
-		buf_puts_json(to, PQgetvalue(res, row, 4));
-	if (!PQgetisnull(res, row, 5))
-		buf_printf(to, ",%s", PQgetvalue(res, row, 5));
-	buf_puts(to, "]");
+	cached_range_unpin(own);
 }
 
-/* Pages ask again and again: the same cells are sent once. Takes over the body. */
+/* Takes over answer. */
 static void
-cells_answer(Request *request, Buf *body)
+part_give(Request *request, RangeAnswer *answer)
 {
-	unsigned char digest[SHA256_DIGEST_LENGTH];
-	char etag[36] = "\"";
-
+	request->own = answer;
+	request->free_own = part_release;
 	request_add_header(request, "Cache-Control", "private, no-cache");
-	if (buf_failed(body))
-	{
-		request_json(request, 200, body);
+	if (range_not_modified(request, answer->etag))
 		return;
-	}
-	SHA256((const unsigned char *) body->data, body->len, digest);
-	for (int i = 0; i < 16; i++)
-		snprintf(etag + 1 + 2 * i, 3, "%02x", digest[i]);
-	strcat(etag, "\"");
-	if (range_not_modified(request, etag))
-		buf_free(body);
-	else
-		request_json(request, 200, body);
+	request->text = answer->body;
+	request->length = answer->len;
+	request_json(request, 200, NULL);
 }
 
 static void
-cells_answered(Request *request, PGresult *res)
+part_missing(Request *request)
 {
-	int rows = res != NULL ? PQntuples(res) : 0;
-	Buf body = {NULL, 0, 0};
+	request_error(request, 403, "the link is not to a part of a sheet, or the part has been deleted");
+}
 
-	if (strcmp(pgresult_sqlstate(res), "54000") == 0)
+static void
+part_read(void *arg, RangeStatus status, RangeAnswer *answer, const PGresult *res)
+{
+	Request *request = arg;
+
+	if (request_is_gone(request))
+		;
+	else if (changes_since(request->sheet_id, request->asked))
+		route_link_cells(request); /* the link may have ended meanwhile */
+	else if (status == RANGE_READY)
+	{
+		cached_range_pin(answer);
+		part_give(request, answer);
+	}
+	else if (status == RANGE_TOO_LARGE)
 		request_error(request, 413, "the part of the sheet has become too large");
-	else if (!request_succeeded(res))
+	else if (status == RANGE_BUSY)
+		request_too_busy(request);
+	else if (request_succeeded(res)) /* no row */
+		part_missing(request);
+	else
 		request_sql_error(request, res);
-	else if (rows == 0)
-		request_error(request, 403, "the link is not to a part of a sheet, or the part has been deleted");
+	request_end_step(request);
+}
+
+static void
+part_found(Request *request, PGresult *res)
+{
+	RangeKey key = {.form = RANGE_PART, .link_id = -request->claims.uid};
+	RangeAnswer *answer;
+
+	if (!request_succeeded(res))
+		request_sql_error(request, res);
+	else if (PQntuples(res) == 0)
+		part_missing(request);
+	else if (changes_since(atoll(PQgetvalue(res, 0, 0)), request->asked))
+		route_link_cells(request); /* res may be older than the change */
 	else
 	{
-		buf_printf(&body, "{\"rows\":%s,\"cols\":%s,\"cells\":[", PQgetvalue(res, 0, 0), PQgetvalue(res, 0, 1));
-		for (int i = 0; i < rows && !PQgetisnull(res, i, 2); i++)
+		key.sheet_id = request->sheet_id = atoll(PQgetvalue(res, 0, 0));
+		answer = room_may_be_ahead(key.sheet_id) ? NULL : cached_range_find(&key);
+		if (answer != NULL)
 		{
-			buf_puts(&body, i > 0 ? "," : "");
-			cells_put(&body, res, i);
+			part_give(request, answer);
+			return;
 		}
-		buf_puts(&body, "]}");
-		cells_answer(request, &body);
+		request_begin_step(request);
+		cached_range_ask(&key, request->claims.uid, part_read, request);
 	}
 }
 
 void
 route_link_cells(Request *request)
 {
-	request_query(request, DATABASE_LONG, cells_sql, PARAMS(request_uid(request)), REQUEST_TEXT_RAW, cells_answered);
+	request->asked = changes_now();
+	request_query(request, DATABASE_READS, target_sql, PARAMS(request_uid(request)), REQUEST_TEXT_RAW, part_found);
 }

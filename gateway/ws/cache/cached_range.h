@@ -1,6 +1,6 @@
 /*
- * cached_range.h - the cells of a range as one text (GET /v2/sheets/ID/cells, GET /s/KEY), cached while they are
- * current; see cached_range.c.
+ * cached_range.h - the cells of a range as one text (GET /v2/sheets/ID/cells, GET /v2/link/cells, GET /s/KEY), cached
+ * while they are current; see cached_range.c.
  */
 #ifndef CACHED_RANGE_H
 #define CACHED_RANGE_H
@@ -12,10 +12,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the text is: the answer of GET /v2/sheets/ID/cells, or the part of a published view that has the cells. */
+/* What the text is: the answer of GET /v2/sheets/ID/cells, or of GET /v2/link/cells, or the part of a published view
+ * that has the cells. */
 typedef enum RangeForm
 {
 	RANGE_CELLS,
+	RANGE_PART,
 	RANGE_CSV,
 	RANGE_TSV,
 	RANGE_JSON,

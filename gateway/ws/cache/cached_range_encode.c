@@ -77,6 +77,19 @@ work_digest(const Buf *body)
 	return digest;
 }
 
+/* Readers of a part learn nothing of edits elsewhere, and get it again only when it has changed. */
+static void
+work_put_etag(RangeWork *work, uint64_t digest)
+{
+	char *to = work->answer->etag;
+
+	if (work->key.form == RANGE_PART)
+		snprintf(to, sizeof(work->answer->etag), "\"%016llx\"", (unsigned long long) digest);
+	else
+		snprintf(to, sizeof(work->answer->etag), "\"%lld-%016llx\"", (long long) work->seq,
+				 (unsigned long long) digest);
+}
+
 static RangeStatus
 work_put_json(Buf *body, const RangeWork *work)
 {
@@ -120,8 +133,7 @@ work_encode(uv_work_t *handle)
 	if (work->answer != NULL)
 	{
 		*work->answer = (RangeAnswer){.pins = 1, .seq = work->seq, .len = body.len};
-		snprintf(work->answer->etag, sizeof(work->answer->etag), "\"%lld-%016llx\"", (long long) work->seq,
-				 (unsigned long long) work_digest(&body));
+		work_put_etag(work, work_digest(&body));
 		if (body.len > 0) /* the CSV of an empty sheet has nothing */
 			memcpy(work->answer->body, body.data, body.len);
 	}

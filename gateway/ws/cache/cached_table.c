@@ -1,5 +1,6 @@
 /*
- * cached_table.c - cells as a table: CSV, TSV, JSON or HTML, for published views.
+ * cached_table.c - cells as a table: CSV, TSV, JSON or HTML, for published views; and those of a rectangle that are not
+ * empty, for GET /v2/link/cells.
  *
  * CSV is RFC 4180 with CRLF. TSV has the same quotes, which spreadsheet programs and pandas expect. Contents are not
  * changed: a program that must not run formulas of others has to read them as texts. In JSON a row is an array of
@@ -13,6 +14,7 @@
 #include "common/a1.h"
 #include "common/edit_codec.h"
 #include "support/json.h"
+#include "ws/wire/v2.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -23,6 +25,7 @@ typedef struct TableCell
 {
 	uint32_t row, col; /* in the table */
 	EditText content, style;
+	bool hidden; /* the content */
 } TableCell;
 
 typedef struct Table
@@ -50,7 +53,7 @@ static bool
 table_add(Table *table, const TableSource *source, const Edit *edit)
 {
 	bool hidden = source->hide_formulas && edit->content.len > 0 && edit->content.data[0] == '=';
-	TableCell cell = {edit->row - source->row, edit->col - source->col, edit->content, edit->style};
+	TableCell cell = {edit->row - source->row, edit->col - source->col, edit->content, edit->style, hidden};
 
 	if (hidden)
 		cell.content.len = 0;
@@ -381,6 +384,35 @@ table_put_rows(const Table *table)
 	return table->to->len - begin <= TABLE_BYTES_MAX;
 }
 
+/* [row,col,content,style]: null for a content that is hidden; a style only if there is one. */
+static bool
+table_put_part(const Table *table)
+{
+	Buf *to = table->to;
+
+	buf_printf(to, "{\"rows\":%u,\"cols\":%u,\"cells\":[", table->rows, table->cols);
+	for (size_t i = 0; i < table->count; i++)
+	{
+		const TableCell *cell = &table->cells[i];
+
+		buf_printf(to, "%s[%u,%u,", i > 0 ? "," : "", cell->row, cell->col);
+		if (cell->hidden)
+			buf_puts(to, "null");
+		else
+			buf_put_json(to, cell->content.data, cell->content.len);
+		if (cell->style.len > 0 && v2_is_json_object(cell->style.data, cell->style.len))
+		{
+			buf_puts(to, ",");
+			buf_put(to, cell->style.data, cell->style.len);
+		}
+		buf_puts(to, "]");
+		if (to->len > TABLE_BYTES_MAX)
+			return false;
+	}
+	buf_puts(to, "]}");
+	return true;
+}
+
 static void
 table_begin(const Table *table, int64_t seq)
 {
@@ -414,10 +446,15 @@ cached_table_put(Buf *to, RangeForm form, const TableSource *source)
 	Table table = {.to = to, .form = form, .rows = source->rows, .cols = source->cols};
 	RangeStatus status = table_read(&table, source);
 
-	if (status == RANGE_READY &&
-		(uint64_t) table.rows * table.cols > (form == RANGE_HTML ? TABLE_HTML_MAX : TABLE_BYTES_MAX))
+	if (status == RANGE_READY && form == RANGE_PART)
+	{
+		if (!table_put_part(&table))
+			status = RANGE_TOO_LARGE;
+	}
+	else if (status == RANGE_READY &&
+			 (uint64_t) table.rows * table.cols > (form == RANGE_HTML ? TABLE_HTML_MAX : TABLE_BYTES_MAX))
 		status = RANGE_TOO_LARGE;
-	if (status == RANGE_READY)
+	else if (status == RANGE_READY)
 	{
 		table_begin(&table, source->seq);
 		if (!table_put_rows(&table))

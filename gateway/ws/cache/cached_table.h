@@ -1,5 +1,6 @@
 /*
- * cached_table.h - cells as a table in one of the forms of published views; see cached_table.c.
+ * cached_table.h - cells as a table in one of the forms of published views, or as that of GET /v2/link/cells; see
+ * cached_table.c.
  */
 #ifndef CACHED_TABLE_H
 #define CACHED_TABLE_H

@@ -159,7 +159,7 @@ SELECT sheet.create_link(:plan, ref => '');
 SELECT sheet.change_link(:rect, 'editor');
 SET ROLE link_bob;
 SELECT sheet.link_target(-:rect);
-SELECT sheet.link_range(-:rect);
+SELECT sheet.published_cells(:plan, :rect, 1000);
 SELECT sheet.link_place(:plan, :rect);
 SET ROLE link_gateway;
 SELECT link_id = :rect AS link, sheet_id, role, password FROM sheet.enter_link(sha256(:'rect_key'), 'Ben');
@@ -167,14 +167,14 @@ SELECT name FROM sheet.account_get(-:rect);
 SELECT sheet.role_of(:plan, -:rect);
 SELECT role FROM sheet.info(:plan, -:rect);
 SELECT sheet.check_role(:plan, 'viewer', as_uid => -:rect);
-SELECT * FROM sheet.link_range(-:rect);
-SELECT * FROM sheet.link_range(-:view);
-SELECT * FROM sheet.link_range(:ann);
-SELECT * FROM sheet.link_range(NULL);
+SELECT sheet_id = :plan AS here, ref, "row", col, rows, cols FROM sheet.link_target(-:rect);
+SELECT * FROM sheet.link_target(-:view);
+SELECT * FROM sheet.link_target(:ann);
+SELECT * FROM sheet.link_target(NULL);
 RESET ROLE;
 CREATE FUNCTION pg_temp.part(plan bigint, link bigint) RETURNS text LANGUAGE sql AS $$
-	SELECT (sheet.link_place(plan, link)).ref || ': ' || coalesce((SELECT string_agg(concat_ws(' ', r."row", r.col, coalesce(r.content, 'formula')), ', ' ORDER BY r."row", r.col)
-		FROM sheet.link_range(-link) r), '-') $$;
+	SELECT p.ref || ': ' || coalesce((SELECT string_agg(concat_ws(' ', r."row" - p."row", r.col - p.col, CASE WHEN r.content ~ '^=' THEN 'formula' ELSE r.content END), ', ' ORDER BY r."row", r.col)
+		FROM sheet.range(plan, p.ref) r WHERE p.ref <> ''), '-') FROM sheet.link_place(plan, link) p $$;
 SELECT sheet.insert_rows(:plan, 0, 3), sheet.insert_columns(:plan, 1, 1), pg_temp.part(:plan, :rect);
 SELECT sheet.commit(:plan) AS second;
 SELECT sheet.insert_rows(:plan, 5, 2), sheet.delete_columns(:plan, 0, 1), pg_temp.part(:plan, :rect);
@@ -195,7 +195,7 @@ SELECT sheet.insert_rows(:plan, 0, 1), pg_temp.part(:plan, :rect);
 SELECT sheet.rollback(:plan, 3) > 0 AS back, pg_temp.part(:plan, :rect);
 BEGIN;
 SELECT sheet.rollback(:plan, 1) > 0 AS back, pg_temp.part(:plan, :rect);
-SELECT (SELECT count(*) FROM sheet.link_range(-:rect)), (SELECT count(*) FROM sheet.enter_link(sha256(:'rect_key'), 'Ben'));
+SELECT (SELECT count(*) FROM sheet.link_target(-:rect)), (SELECT count(*) FROM sheet.enter_link(sha256(:'rect_key'), 'Ben'));
 ROLLBACK;
 -- by gateways, several in one batch
 SELECT duplicate FROM sheet.apply(:plan, j_batch(j_edit(6, 0, 0, 0, '2', NULL), j_edit(6, 0, 0, 0, '1', NULL)));
@@ -205,7 +205,7 @@ SELECT sheet.delete_rows(:plan, 8, 1), pg_temp.part(:plan, :rect);
 SELECT sheet.delete_rows(:plan, 0, 15), pg_temp.part(:plan, :rect);
 SELECT sheet.insert_rows(:plan, 0, 15), pg_temp.part(:plan, :rect);
 SELECT count(*) FROM sheet.enter_link(sha256(:'rect_key'), 'Ben');
-SELECT count(*) FROM sheet.link_range(-:rect);
+SELECT count(*) FROM sheet.link_target(-:rect);
 SELECT ref = '' AS lost, state FROM sheet.links(:plan);
 SELECT sheet.create_link(:plan, ref => 'B2', if_seq => 5);
 SELECT max(seq) AS last_seq FROM sheet.log WHERE sheet_id = :plan \gset
