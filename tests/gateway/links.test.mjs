@@ -497,7 +497,7 @@ describe('the owner', () => {
 		await call(gateway, '/sharesheet', { token: anna.token, fid, username: ben.username, role: 'editor' }, 12);
 		assert.equal((await post(gateway, `/v2/sheets/${fid}/links`, { token: ben.token })).status, 403);
 		assert.equal((await request(gateway, 'GET', `/v2/sheets/${fid}/links`, bearer(ben))).status, 403);
-		for (const answer of [await change(fid, link, { role: 'editor' }, ben), await revoke(fid, link, ben)]) assert.equal(answer.status, 403);
+		for (const answer of [await change(fid, link, { role: 'editor' }, ben), await revoke(fid, link, ben), await revoke(fid, 999999, ben)]) assert.equal(answer.status, 403);
 		for (const answer of [await change(other, link, { role: 'editor' }), await revoke(other, link), await revoke(fid, 999999)]) assert.equal(answer.status, 404, answer.text);
 		assert.equal((await revoke(987654321, link)).status, 404);
 		for (const values of [{ role: 'owner' }, { role: 5 }, { expires: 1 }, { expires: 'soon' }, { label: '' }, { label: 'a\nb' }, { password: 'x'.repeat(1025) }])

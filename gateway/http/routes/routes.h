@@ -4,6 +4,7 @@
 
 #include "http/request/request.h"
 #include "ws/cache/accounts.h"
+#include "ws/cache/cached_range.h"
 
 /* ---- router.c ---- */
 /* What connections call; see conn.h. */
@@ -62,6 +63,8 @@ extern void route_open_link(Request *request);
 
 /* routes_cells.c */
 extern void route_sheet_cells(Request *request);
+/* Answers with the range, or with 304. Takes over a pin of answer. */
+extern void routes_give_range(Request *request, RangeAnswer *answer);
 
 /* routes_version.c */
 extern void route_commit(Request *request);

@@ -99,9 +99,8 @@ cells_release(void *own)
 	cached_range_unpin(own);
 }
 
-/* Takes over answer. */
-static void
-cells_give(Request *request, RangeAnswer *answer)
+void
+routes_give_range(Request *request, RangeAnswer *answer)
 {
 	request->own = answer;
 	request->free_own = cells_release;
@@ -123,7 +122,7 @@ cells_read(void *arg, RangeStatus status, RangeAnswer *answer, const PGresult *r
 	else if (status == RANGE_READY)
 	{
 		cached_range_pin(answer);
-		cells_give(request, answer);
+		routes_give_range(request, answer);
 	}
 	else if (status == RANGE_TOO_LARGE)
 		request_error(request, 413, "the cells of this range are more than 16 MB: ask for a smaller one");
@@ -145,7 +144,7 @@ cells_find(Request *request)
 	answer = !redirect_is_here(key.sheet_id) || room_may_be_ahead(key.sheet_id) ? NULL : cached_range_find(&key);
 	if (answer != NULL)
 	{
-		cells_give(request, answer);
+		routes_give_range(request, answer);
 		return;
 	}
 	request_begin_step(request);

@@ -10,7 +10,6 @@
 #include "common/edit_codec.h"
 #include "core/gateway.h"
 #include "core/metrics.h"
-#include "http/request/range.h"
 #include "http/routes/account_steps.h"
 #include "http/routes/routes.h"
 #include "http/share/share.h"
@@ -318,26 +317,6 @@ route_enter_link(Request *request)
 static const char target_sql[] = "SELECT sheet_id FROM sheet.link_target($1)";
 
 static void
-part_release(void *own)
-{
-	cached_range_unpin(own);
-}
-
-/* Takes over answer. */
-static void
-part_give(Request *request, RangeAnswer *answer)
-{
-	request->own = answer;
-	request->free_own = part_release;
-	request_add_header(request, "Cache-Control", "private, no-cache");
-	if (range_not_modified(request, answer->etag))
-		return;
-	request->text = answer->body;
-	request->length = answer->len;
-	request_json(request, 200, NULL);
-}
-
-static void
 part_missing(Request *request)
 {
 	request_error(request, 403, "the link is not to a part of a sheet, or the part has been deleted");
@@ -355,7 +334,7 @@ part_read(void *arg, RangeStatus status, RangeAnswer *answer, const PGresult *re
 	else if (status == RANGE_READY)
 	{
 		cached_range_pin(answer);
-		part_give(request, answer);
+		routes_give_range(request, answer);
 	}
 	else if (status == RANGE_TOO_LARGE)
 		request_error(request, 413, "the part of the sheet has become too large");
@@ -386,7 +365,7 @@ part_found(Request *request, PGresult *res)
 		answer = room_may_be_ahead(key.sheet_id) ? NULL : cached_range_find(&key);
 		if (answer != NULL)
 		{
-			part_give(request, answer);
+			routes_give_range(request, answer);
 			return;
 		}
 		request_begin_step(request);
