@@ -39,7 +39,8 @@ extern bool database_open(void);
 extern void database_close(void);
 /*
  * Queues a query on behalf of an account (0: the gateway itself). Returns false if the class has too many statements,
- * of this account or in all; fn is then not called. For results and errors see pgconn.h.
+ * of this account or in all; fn is then not called. Otherwise fn is called once, after this function has returned. For
+ * results and errors see pgconn.h.
  */
 extern bool database_query(DatabaseClass class, int64_t account, const char *sql, int nparams, const PgParam *params,
 						   int result_format, PgResultFn fn, void *arg);

@@ -118,6 +118,21 @@ pool_idle_slot(PgPool *pool)
 	return NULL;
 }
 
+/* again: before those of the same order, not behind them. */
+static void
+pool_push(PgPool *pool, PgItem *item, bool again)
+{
+	PgItem **at = &pool->waiting.head;
+
+	while (*at != NULL && ((*at)->order < item->order || ((*at)->order == item->order && !again)))
+		at = &(*at)->next;
+	item->next = *at;
+	*at = item;
+	if (item->next == NULL)
+		pool->waiting.tail = &item->next;
+	pool->waiting_count++;
+}
+
 static void
 pool_dispatch(PgPool *pool)
 {
@@ -135,8 +150,11 @@ pool_dispatch(PgPool *pool)
 		item->query.arg = slot;
 		if (!pgconn_submit(slot->conn, item))
 		{
-			pipeline_item_free(item);
-			pool_answered(slot, NULL);
+			/* No memory. The next tick tries again: callers do not expect answers from within. */
+			item->query = slot->query;
+			slot->busy = false;
+			pool_push(pool, item, true);
+			return;
 		}
 	}
 }
@@ -162,20 +180,6 @@ pool_may_wait(const PgPool *pool, int64_t account, uint64_t *order)
 		   (pool->waiting_count < pool->options.waiting || last > *order);
 }
 
-static void
-pool_push(PgPool *pool, PgItem *item)
-{
-	PgItem **at = &pool->waiting.head;
-
-	while (*at != NULL && (*at)->order <= item->order)
-		at = &(*at)->next;
-	item->next = *at;
-	*at = item;
-	if (item->next == NULL)
-		pool->waiting.tail = &item->next;
-	pool->waiting_count++;
-}
-
 static bool
 pool_is_last(const PgItem *item, void *arg)
 {
@@ -197,7 +201,7 @@ pgpool_query(PgPool *pool, int64_t account, const char *sql, int nparams, const 
 	if (pool->waiting_count >= pool->options.waiting)
 		displaced = pool_take(pool, pool_is_last, NULL);
 	item->order = order;
-	pool_push(pool, item);
+	pool_push(pool, item, false);
 	pool_dispatch(pool);
 	if (displaced != NULL)
 		pool_answer_none(displaced);
