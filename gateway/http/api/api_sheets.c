@@ -83,16 +83,6 @@ api_put_bool(Buf *to, const char *name, bool value)
 	buf_printf(to, ",\"%s\":%s", name, value ? "true" : "false");
 }
 
-/* A string, or null. */
-static void
-api_put_text(Buf *to, const char *name, const PGresult *res, int row, int column)
-{
-	if (PQgetisnull(res, row, column))
-		buf_printf(to, ",\"%s\":null", name);
-	else
-		routes_put_member(to, name, PQgetvalue(res, row, column));
-}
-
 /* ---- GET /v2/sheets?limit=&after= ---- */
 
 static void
@@ -108,7 +98,7 @@ list_answered(Request *request, PGresult *res)
 			continue; /* the account can no longer see it */
 		buf_printf(&body, "%s{\"id\":%s", shown++ > 0 ? "," : "", PQgetvalue(res, i, 0));
 		routes_put_member(&body, "name", PQgetvalue(res, i, 1));
-		api_put_text(&body, "owner", res, i, 2);
+		routes_put_optional(&body, res, i, 2, "owner", routes_put_member);
 		routes_put_member(&body, "role", PQgetvalue(res, i, 3));
 		api_put_bool(&body, "trashed", PQgetvalue(res, i, 4)[0] == 't');
 		routes_put_time_member(&body, "createdAt", PQgetvalue(res, i, 5));
@@ -213,7 +203,7 @@ describe_answered(Request *request, PGresult *res)
 		return;
 	buf_printf(&body, "{\"id\":%lld", (long long) request->sheet_id);
 	routes_put_member(&body, "name", PQgetvalue(res, 0, INFO_NAME));
-	api_put_text(&body, "owner", res, 0, INFO_OWNER);
+	routes_put_optional(&body, res, 0, INFO_OWNER, "owner", routes_put_member);
 	routes_put_member(&body, "role", PQgetvalue(res, 0, INFO_ROLE));
 	api_put_bool(&body, "trashed", sheet_is_trashed(res));
 	routes_put_time_member(&body, "createdAt", PQgetvalue(res, 0, INFO_CREATED_AT));

@@ -48,15 +48,6 @@ token_put_scopes(Buf *to, const char *array)
 	buf_puts(to, "]");
 }
 
-static void
-token_put_time(Buf *to, const char *name, const PGresult *res, int row, int column)
-{
-	if (PQgetisnull(res, row, column))
-		buf_printf(to, ",\"%s\":null", name);
-	else
-		routes_put_time_member(to, name, PQgetvalue(res, row, column));
-}
-
 /* ---- POST /v2/tokens {label, scopes, days | null} ---- */
 
 static bool
@@ -112,7 +103,7 @@ token_created(Request *request, PGresult *res)
 	routes_put_member(&body, "token", PQgetvalue(res, 0, 0));
 	routes_put_member(&body, "label", request_text(request, "label"));
 	token_put_scopes(&body, PQgetvalue(res, 0, 2));
-	token_put_time(&body, "expiresAt", res, 0, 3);
+	routes_put_optional(&body, res, 0, 3, "expiresAt", routes_put_time_member);
 	buf_puts(&body, "}");
 	request->no_store = true;
 	request_json(request, 201, &body);
@@ -178,8 +169,8 @@ tokens_listed(Request *request, PGresult *res)
 		routes_put_member(&body, "label", PQgetvalue(res, i, 1));
 		token_put_scopes(&body, PQgetvalue(res, i, 2));
 		routes_put_time_member(&body, "createdAt", PQgetvalue(res, i, 3));
-		token_put_time(&body, "expiresAt", res, i, 4);
-		token_put_time(&body, "lastUsed", res, i, 5);
+		routes_put_optional(&body, res, i, 4, "expiresAt", routes_put_time_member);
+		routes_put_optional(&body, res, i, 5, "lastUsed", routes_put_time_member);
 		buf_puts(&body, "}");
 	}
 	buf_puts(&body, "]}");

@@ -143,14 +143,18 @@ extern void whole_sheet_answer(Request *request, int64_t version);
 /* Appends a page of an account's sheets as a JSON array, and the member "next" if there are more, or `paged`: the
  * client knows pages. res: rows of sheet.account_sheets, of which `limit` were queried. */
 extern void routes_put_sheets(Buf *to, const PGresult *res, int limit, bool paged);
-/* Append a member of a JSON object, behind others. value: a string, or a timestamp of PostgreSQL, written by RFC 3339.
- */
 /* The page that sends the request is of another origin than this gateway. */
 extern bool router_is_cross_origin(const Request *request);
+/* Append a member of a JSON object, behind others. value: a string, a number, or a timestamp of PostgreSQL, which is
+ * written by RFC 3339. */
+typedef void (*RoutesPut)(Buf *to, const char *name, const char *value);
 extern void routes_put_member(Buf *to, const char *name, const char *value);
+extern void routes_put_number(Buf *to, const char *name, const char *value);
 /* The member "uid" of an author, in the form of messages: see edit_uid_to_number(). */
 extern void routes_put_uid(Buf *to, const char *uid);
 extern void routes_put_time_member(Buf *to, const char *name, const char *value);
+/* A value of a result: null, or as one of these functions writes it. */
+extern void routes_put_optional(Buf *to, const PGresult *res, int row, int column, const char *name, RoutesPut put);
 /* Appends the member "url", behind others: the address of a file, which opens it for everybody. */
 extern void routes_put_file_url(Buf *to, const Request *request, const char *key, const char *name);
 

@@ -43,6 +43,21 @@ routes_put_member(Buf *to, const char *name, const char *value)
 }
 
 void
+routes_put_number(Buf *to, const char *name, const char *value)
+{
+	buf_printf(to, ",\"%s\":%s", name, value);
+}
+
+void
+routes_put_optional(Buf *to, const PGresult *res, int row, int column, const char *name, RoutesPut put)
+{
+	if (PQgetisnull(res, row, column))
+		buf_printf(to, ",\"%s\":null", name);
+	else
+		put(to, name, PQgetvalue(res, row, column));
+}
+
+void
 routes_put_time_member(Buf *to, const char *name, const char *value)
 {
 	char iso[64];

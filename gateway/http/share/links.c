@@ -275,22 +275,6 @@ route_revoke_link(Request *request)
 /* ---- the list ---- */
 
 static void
-links_put_optional(Buf *to, const PGresult *res, int row, int column, const char *name,
-				   void (*put)(Buf *to, const char *name, const char *value))
-{
-	if (PQgetisnull(res, row, column))
-		buf_printf(to, ",\"%s\":null", name);
-	else
-		put(to, name, PQgetvalue(res, row, column));
-}
-
-static void
-links_put_number(Buf *to, const char *name, const char *value)
-{
-	buf_printf(to, ",\"%s\":%s", name, value);
-}
-
-static void
 links_listed(Request *request, PGresult *res)
 {
 	Buf body = {NULL, 0, 0};
@@ -301,15 +285,15 @@ links_listed(Request *request, PGresult *res)
 		buf_printf(&body, "%s{\"link\":%s", i > 0 ? "," : "", PQgetvalue(res, i, 0));
 		routes_put_member(&body, "role", PQgetvalue(res, i, 1));
 		routes_put_member(&body, "label", PQgetvalue(res, i, 2));
-		links_put_optional(&body, res, i, 3, "expires", links_put_number);
-		links_put_optional(&body, res, i, 4, "ref", routes_put_member);
+		routes_put_optional(&body, res, i, 3, "expires", routes_put_number);
+		routes_put_optional(&body, res, i, 4, "ref", routes_put_member);
 		buf_printf(&body, ",\"password\":%s", PQgetvalue(res, i, 5)[0] == 't' ? "true" : "false");
 		routes_put_member(&body, "state", PQgetvalue(res, i, 6));
-		links_put_number(&body, "uses", PQgetvalue(res, i, 7));
-		links_put_optional(&body, res, i, 8, "lastUsed", routes_put_time_member);
-		links_put_optional(&body, res, i, 9, "createdBy", routes_put_member);
+		routes_put_number(&body, "uses", PQgetvalue(res, i, 7));
+		routes_put_optional(&body, res, i, 8, "lastUsed", routes_put_time_member);
+		routes_put_optional(&body, res, i, 9, "createdBy", routes_put_member);
 		routes_put_time_member(&body, "createdAt", PQgetvalue(res, i, 10));
-		links_put_optional(&body, res, i, 11, "embed", routes_put_member);
+		routes_put_optional(&body, res, i, 11, "embed", routes_put_member);
 		buf_printf(&body, ",\"index\":%s", PQgetvalue(res, i, 12)[0] == 't' ? "true" : "false");
 		buf_puts(&body, "}");
 	}

@@ -171,22 +171,6 @@ route_test_webhook(Request *request)
 /* ---- the list ---- */
 
 static void
-webhooks_put_optional(Buf *to, const PGresult *res, int row, int column, const char *name,
-					  void (*put)(Buf *to, const char *name, const char *value))
-{
-	if (PQgetisnull(res, row, column))
-		buf_printf(to, ",\"%s\":null", name);
-	else
-		put(to, name, PQgetvalue(res, row, column));
-}
-
-static void
-webhooks_put_number(Buf *to, const char *name, const char *value)
-{
-	buf_printf(to, ",\"%s\":%s", name, value);
-}
-
-static void
 webhooks_listed(Request *request, PGresult *res)
 {
 	Buf body = {NULL, 0, 0};
@@ -197,14 +181,14 @@ webhooks_listed(Request *request, PGresult *res)
 		buf_printf(&body, "%s{\"webhook\":%s", i > 0 ? "," : "", PQgetvalue(res, i, 0));
 		routes_put_member(&body, "url", PQgetvalue(res, i, 1));
 		routes_put_member(&body, "state", PQgetvalue(res, i, 2));
-		webhooks_put_number(&body, "deliveredSeq", PQgetvalue(res, i, 3));
-		webhooks_put_number(&body, "failures", PQgetvalue(res, i, 4));
-		webhooks_put_optional(&body, res, i, 5, "nextAt", routes_put_time_member);
-		webhooks_put_optional(&body, res, i, 6, "sentAt", routes_put_time_member);
-		webhooks_put_optional(&body, res, i, 7, "status", webhooks_put_number);
-		webhooks_put_optional(&body, res, i, 8, "error", routes_put_member);
-		webhooks_put_optional(&body, res, i, 9, "disabledReason", routes_put_member);
-		webhooks_put_optional(&body, res, i, 10, "createdBy", routes_put_member);
+		routes_put_number(&body, "deliveredSeq", PQgetvalue(res, i, 3));
+		routes_put_number(&body, "failures", PQgetvalue(res, i, 4));
+		routes_put_optional(&body, res, i, 5, "nextAt", routes_put_time_member);
+		routes_put_optional(&body, res, i, 6, "sentAt", routes_put_time_member);
+		routes_put_optional(&body, res, i, 7, "status", routes_put_number);
+		routes_put_optional(&body, res, i, 8, "error", routes_put_member);
+		routes_put_optional(&body, res, i, 9, "disabledReason", routes_put_member);
+		routes_put_optional(&body, res, i, 10, "createdBy", routes_put_member);
 		routes_put_time_member(&body, "createdAt", PQgetvalue(res, i, 11));
 		buf_puts(&body, "}");
 	}
