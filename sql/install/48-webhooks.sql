@@ -5,7 +5,7 @@ CREATE TABLE sheet.webhook (
 	webhook_id bigint PRIMARY KEY DEFAULT nextval('sheet.webhook_id_seq'),
 	sheet_id bigint NOT NULL,
 	url text NOT NULL,
-	secret text NOT NULL,
+	secret text NOT NULL DEFAULT 'whsec_' || replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''),
 	created_by bigint NOT NULL,
 	created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
 	state text NOT NULL DEFAULT 'active' CHECK (state IN ('active', 'paused', 'disabled')),

@@ -27,8 +27,6 @@ PG_FUNCTION_INFO_V1(sheet_test_webhook);
 PG_FUNCTION_INFO_V1(sheet_delete_webhook);
 PG_FUNCTION_INFO_V1(sheet_last_seq);
 
-#define WEBHOOK_PREFIX		 "whsec_"
-#define WEBHOOK_SECRET_BYTES 32
 #define WEBHOOKS_MAX		 10 /* of a sheet */
 #define WEBHOOK_COLUMN_SHEET 2	/* of sheet.webhook */
 
@@ -37,10 +35,11 @@ PG_FUNCTION_INFO_V1(sheet_last_seq);
 static CatalogQuery webhooks_sheet = {"SELECT sheet_id FROM sheet.sheet WHERE sheet_id = $1 FOR NO KEY UPDATE",
 									  {INT8OID}};
 static CatalogQuery webhooks_count = {"SELECT count(*) FROM sheet.webhook WHERE sheet_id = $1", {INT8OID}};
+/* The secret is a default of the table: auto_explain logs parameters. */
 static CatalogQuery webhooks_insert = {
-	"INSERT INTO sheet.webhook (sheet_id, url, secret, created_by, delivered_seq) VALUES ($1, $2, $3, $4, $5) "
-	"RETURNING webhook_id",
-	{INT8OID, TEXTOID, TEXTOID, INT8OID, INT8OID}};
+	"INSERT INTO sheet.webhook (sheet_id, url, created_by, delivered_seq) VALUES ($1, $2, $3, $4) "
+	"RETURNING webhook_id, secret",
+	{INT8OID, TEXTOID, INT8OID, INT8OID}};
 static CatalogQuery webhooks_list = {
 	"SELECT w.webhook_id, w.url, w.state, w.delivered_seq, w.failures, w.next_at, w.sent_at, w.status, w.error, "
 	"w.disabled_reason, (SELECT a.name FROM sheet.account a WHERE a.uid = w.created_by), w.created_at "
@@ -116,19 +115,6 @@ webhooks_require_owner(FunctionCallInfo fcinfo, int as_uid)
 	return sheet_id;
 }
 
-static char *
-webhooks_random_secret(void)
-{
-	unsigned char bytes[WEBHOOK_SECRET_BYTES];
-	char *secret = palloc0(sizeof(WEBHOOK_PREFIX) + 2 * sizeof(bytes));
-
-	if (!pg_strong_random(bytes, sizeof(bytes)))
-		ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate a random secret")));
-	strcpy(secret, WEBHOOK_PREFIX);
-	(void) hex_encode((char *) bytes, sizeof(bytes), secret + strlen(WEBHOOK_PREFIX));
-	return secret;
-}
-
 static int64
 webhooks_latest_seq(int64 sheet_id)
 {
@@ -144,9 +130,9 @@ webhooks_latest_seq(int64 sheet_id)
 Datum
 sheet_create_webhook(PG_FUNCTION_ARGS)
 {
-	int64 sheet_id = catalog_arg_sheet(fcinfo, 0), uid, count = 0, webhook_id = 0;
-	char *url = catalog_arg_string(fcinfo, 1, "address");
-	char *secret = webhooks_random_secret();
+	int64 sheet_id = catalog_arg_sheet(fcinfo, 0), uid, count = 0, latest;
+	char *url = catalog_arg_string(fcinfo, 1, "address"), *secret;
+	CatalogScope scope;
 	Datum values[2];
 	bool nulls[2] = {false, false};
 
@@ -161,11 +147,15 @@ sheet_create_webhook(PG_FUNCTION_ARGS)
 		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 						errmsg("sheet " INT64_FORMAT " has %d webhooks, which is the maximum", sheet_id, WEBHOOKS_MAX),
 						errhint("Delete those that are not needed with sheet.delete_webhook().")));
-	(void) catalog_find_int64(&webhooks_insert,
-							  (NullableDatum[]){CATALOG_INT64(sheet_id), CATALOG_TEXT(url), CATALOG_TEXT(secret),
-												CATALOG_INT64(uid), CATALOG_INT64(webhooks_latest_seq(sheet_id))},
-							  false, &webhook_id);
-	values[0] = Int64GetDatum(webhook_id);
+	latest = webhooks_latest_seq(sheet_id);
+	catalog_begin(&scope);
+	(void) catalog_run(
+		&webhooks_insert,
+		(NullableDatum[]){CATALOG_INT64(sheet_id), CATALOG_TEXT(url), CATALOG_INT64(uid), CATALOG_INT64(latest)},
+		false);
+	values[0] = Int64GetDatum(catalog_int64(1, 0));
+	secret = catalog_string(&scope, 2);
+	catalog_end(&scope);
 	values[1] = CStringGetTextDatum(secret);
 	return catalog_return_row(fcinfo, values, nulls);
 }
