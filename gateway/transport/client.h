@@ -26,7 +26,8 @@ typedef struct ClientHeader
 	const char *value;
 } ClientHeader;
 
-/* What is posted, and where to. Nothing is kept but the body and the headers, which must live until fn is called. */
+/* A request to post a body. client_post() keeps pointers to the body and the headers, which must live until fn is
+ * called; it copies the rest. */
 typedef struct ClientRequest
 {
 	bool tls;

@@ -12,23 +12,27 @@
 #include <sys/queue.h>
 
 #define LOOKUPS_MAX		   64
+#define LOOKUPS_ACCOUNT	   8 /* of them for one account */
 #define LOOKUP_STACK_BYTES 262144
 
 struct Lookup
 {
+	int64_t account;
 	char name[NI_MAXHOST];
 	char addresses[LOOKUP_ADDRESSES_MAX][LOOKUP_ADDRESS];
 	int count;
 	LookupFn fn; /* NULL: forgotten */
 	void *arg;
+	LIST_ENTRY(Lookup) running_link;
 	STAILQ_ENTRY(Lookup) link; /* when it is done */
 };
+
+static LIST_HEAD(, Lookup) lookup_running = LIST_HEAD_INITIALIZER(lookup_running); /* of the loop's thread */
 
 static STAILQ_HEAD(, Lookup) lookup_done = STAILQ_HEAD_INITIALIZER(lookup_done);
 static uv_mutex_t lookup_mutex; /* guards lookup_done and lookup_stopped */
 static bool lookup_stopped;
 static uv_async_t lookup_async;
-static int lookup_running;
 
 /* On the thread. */
 static void
@@ -76,7 +80,7 @@ lookup_answer(uv_async_t *async)
 
 	while ((lookup = lookup_take()) != NULL)
 	{
-		lookup_running--;
+		LIST_REMOVE(lookup, running_link);
 		if (lookup->fn != NULL)
 			lookup->fn(lookup->arg, lookup->addresses, lookup->count);
 		free(lookup);
@@ -104,18 +108,34 @@ lookup_stop(void)
 	uv_close((uv_handle_t *) &lookup_async, NULL);
 }
 
+/* Whether the account may have another look-up. Its forgotten ones count until their threads end. */
+static bool
+lookup_is_admitted(int64_t account)
+{
+	const Lookup *lookup;
+	int all = 0, own = 0;
+
+	LIST_FOREACH (lookup, &lookup_running, running_link)
+	{
+		all++;
+		own += lookup->account == account;
+	}
+	return all < LOOKUPS_MAX && own < LOOKUPS_ACCOUNT;
+}
+
 Lookup *
-lookup_name(const char *name, LookupFn fn, void *arg)
+lookup_name(int64_t account, const char *name, LookupFn fn, void *arg)
 {
 	uv_thread_options_t options = {.flags = UV_THREAD_HAS_STACK_SIZE, .stack_size = LOOKUP_STACK_BYTES};
 	Lookup *lookup;
 	uv_thread_t thread;
 
-	if (lookup_running >= LOOKUPS_MAX || strlen(name) >= NI_MAXHOST)
+	if (!lookup_is_admitted(account) || strlen(name) >= NI_MAXHOST)
 		return NULL;
 	lookup = calloc(1, sizeof(Lookup));
 	if (lookup == NULL)
 		return NULL;
+	lookup->account = account;
 	strcpy(lookup->name, name);
 	lookup->fn = fn;
 	lookup->arg = arg;
@@ -125,7 +145,7 @@ lookup_name(const char *name, LookupFn fn, void *arg)
 		return NULL;
 	}
 	(void) pthread_detach(thread);
-	lookup_running++;
+	LIST_INSERT_HEAD(&lookup_running, lookup, running_link);
 	return lookup;
 }
 

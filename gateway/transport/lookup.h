@@ -3,6 +3,7 @@
 #define LOOKUP_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <uv.h>
 
 #define LOOKUP_ADDRESS		 48
@@ -15,8 +16,9 @@ typedef struct Lookup Lookup;
 
 extern void lookup_start(uv_loop_t *loop);
 extern void lookup_stop(void);
-/* Calls fn in a later iteration of the loop. NULL: too many names are being looked up, or no memory. */
-extern Lookup *lookup_name(const char *name, LookupFn fn, void *arg);
+/* Calls fn in a later iteration of the loop. NULL: too many names are being looked up, for this account or in all, or
+ * no memory. */
+extern Lookup *lookup_name(int64_t account, const char *name, LookupFn fn, void *arg);
 /* fn is not called. The thread goes on until its answer comes. */
 extern void lookup_forget(Lookup *lookup);
 

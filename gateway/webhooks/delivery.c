@@ -23,10 +23,9 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#define DELIVERY_MS			 10000 /* from the look-up to the head of the answer */
-#define DELIVERY_HOST_MAX	 4	   /* at a time to one host, by its name or its address */
-#define DELIVERY_ACCOUNT_MAX 8	   /* at a time of webhooks that one account has made */
-#define DELIVERY_HEADERS	 5
+#define DELIVERY_MS		  10000 /* from the look-up to the head of the answer */
+#define DELIVERY_HOST_MAX 4		/* at a time to one host, by its name or its address */
+#define DELIVERY_HEADERS  5
 
 struct Delivery
 {
@@ -149,17 +148,6 @@ delivery_count_like(const Delivery *delivery)
 	return count;
 }
 
-static int
-delivery_count_account(const Delivery *delivery)
-{
-	Delivery *other;
-	int count = 0;
-
-	LIST_FOREACH (other, &deliveries, link)
-		count += other != delivery && other->task.account == delivery->task.account;
-	return count;
-}
-
 static void
 delivery_post(Delivery *delivery)
 {
@@ -228,7 +216,7 @@ delivery_is_own(const char *address)
 }
 
 const char *
-delivery_choose(const char (*addresses)[LOOKUP_ADDRESS], int count, const char *allowed_networks)
+delivery_choose(const char (*addresses)[LOOKUP_ADDRESS], int count, int failures, const char *allowed_networks)
 {
 	for (int i = 0; i < count; i++)
 	{
@@ -236,14 +224,14 @@ delivery_choose(const char (*addresses)[LOOKUP_ADDRESS], int count, const char *
 			!network_list_contains(allowed_networks, addresses[i]))
 			return NULL;
 	}
-	return count > 0 ? addresses[0] : NULL;
+	return count > 0 ? addresses[failures % count] : NULL;
 }
 
 static void
 delivery_looked_up(void *arg, const char (*addresses)[LOOKUP_ADDRESS], int count)
 {
 	Delivery *delivery = arg;
-	const char *address = delivery_choose(addresses, count, gateway.config.webhook_networks);
+	const char *address = delivery_choose(addresses, count, delivery->task.failures, gateway.config.webhook_networks);
 
 	delivery->lookup = NULL;
 	uv_timer_stop(&delivery->timer);
@@ -276,7 +264,7 @@ delivery_find_address(Delivery *delivery)
 		delivery_looked_up(delivery, (const char(*)[LOOKUP_ADDRESS]) literal, 1);
 		return;
 	}
-	delivery->lookup = lookup_name(delivery->to.host, delivery_looked_up, delivery);
+	delivery->lookup = lookup_name(delivery->task.account, delivery->to.host, delivery_looked_up, delivery);
 	if (delivery->lookup == NULL)
 		delivery_end(delivery, DELIVERY_POSTPONED, 0, 0, "");
 	else
@@ -309,8 +297,6 @@ delivery_start(const DeliveryTask *task, DeliveryFn fn)
 	problem = web_address_parse(delivery->task.url, &delivery->to);
 	if (problem != NULL)
 		delivery_end(delivery, DELIVERY_FAILED, 0, 0, problem);
-	else if (delivery_count_account(delivery) >= DELIVERY_ACCOUNT_MAX)
-		delivery_end(delivery, DELIVERY_POSTPONED, 0, 0, "");
 	else
 		delivery_find_address(delivery);
 }
@@ -319,6 +305,22 @@ int
 delivery_count(void)
 {
 	return deliveries_count;
+}
+
+void
+delivery_put_running(Buf *accounts, Buf *hosts)
+{
+	const Delivery *delivery;
+
+	LIST_FOREACH (delivery, &deliveries, link)
+	{
+		bool ipv6 = strchr(delivery->to.host, ':') != NULL;
+
+		buf_printf(accounts, "%s%lld", accounts->len > 0 ? "," : "{", (long long) delivery->task.account);
+		buf_printf(hosts, ipv6 ? "%s\"[%s]\"" : "%s\"%s\"", hosts->len > 0 ? "," : "{", delivery->to.host);
+	}
+	buf_puts(accounts, accounts->len > 0 ? "}" : "{}");
+	buf_puts(hosts, hosts->len > 0 ? "}" : "{}");
 }
 
 void

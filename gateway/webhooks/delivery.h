@@ -2,6 +2,8 @@
 #ifndef DELIVERY_H
 #define DELIVERY_H
 
+#include "support/buf.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -29,18 +31,23 @@ typedef struct DeliveryResult
 
 typedef void (*DeliveryFn)(const DeliveryResult *result);
 
-/* What is to be posted. Everything is copied. */
+/* A body, and the address that it is posted to. delivery_start() copies the strings. */
 typedef struct DeliveryTask
 {
 	int64_t webhook_id, attempt, to_seq, account;
+	int failures; /* since the last success */
 	const char *url, *secret, *body;
 } DeliveryTask;
 
 /* Sends. fn is called once, in a later iteration of the loop, or at once if nothing is sent. */
 extern void delivery_start(const DeliveryTask *task, DeliveryFn fn);
 extern int delivery_count(void);
+/* Writes two arrays of PostgreSQL with an element for each delivery under way: its account, and its host as in a URL.
+ */
+extern void delivery_put_running(Buf *accounts, Buf *hosts);
 extern void delivery_stop_all(void);
-/* Which of a name's addresses a request goes to. NULL: there is one that requests may not be sent to, or none. */
-extern const char *delivery_choose(const char (*addresses)[48], int count, const char *allowed_networks);
+/* Chooses the address of a name: after a failure the next one, since one of them may not be reachable. NULL: there is
+ * none, or one of them may not be sent to. */
+extern const char *delivery_choose(const char (*addresses)[48], int count, int failures, const char *allowed_networks);
 
 #endif

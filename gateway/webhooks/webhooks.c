@@ -1,12 +1,12 @@
 /*
- * webhooks.c - which sheets have webhooks, when the database is asked for what is to be posted, and what it is told of
- * the end. docs/design/webhooks.md has the whole.
+ * webhooks.c - takes due webhooks from the database, starts their deliveries (delivery.c), and stores the results. The
+ * design is in docs/design/webhooks.md.
  *
- * The gateway remembers the ids of all sheets that have webhooks, and which of them have changed: edits of its own, and
- * what sheet.follow tells of others. sheet.take_webhooks() gets those ids, and answers with what is due, which it has
- * leased to this gateway. All gateways ask, and each webhook is leased to one of them.
+ * The gateway keeps the ids of all sheets that have webhooks, and marks those that change: by its own commits, and by
+ * events of sheet.follow. It passes the changed ids to sheet.take_webhooks(), which returns the due webhooks and leases
+ * them to this gateway. All gateways ask; the database leases each webhook to one of them.
  *
- * Nothing here is needed for a delivery: a gateway that starts, or has missed events, looks at all webhooks again.
+ * This memory can be lost: a gateway that starts, or has missed events, reads all webhooks again.
  */
 #include "webhooks/webhooks.h"
 
@@ -42,8 +42,9 @@ typedef struct Watched
 } Watched;
 
 static const char watched_sql[] = "SELECT webhook_id, sheet_id FROM sheet.watched_sheets($1)";
-static const char take_sql[] = "SELECT sheet_id, again, webhook_id, attempt, to_seq, account, url, secret, body FROM "
-							   "sheet.take_webhooks($1, $2, $3)";
+static const char take_sql[] =
+	"SELECT sheet_id, again, webhook_id, attempt, to_seq, account, url, secret, body, failures FROM "
+	"sheet.take_webhooks($1, $2, $3, $4, $5)";
 static const char end_sql[] = "SELECT sheet.end_webhook($1, $2, $3, $4, $5, $6, $7)";
 
 static SheetMap webhooks_watched; /* and sheets whose row has changed, of which the answer tells */
@@ -53,7 +54,7 @@ static uv_timer_t webhooks_timer;
 static int webhooks_ticks;
 static bool webhooks_asking;
 static uint64_t webhooks_asked_at; /* ms */
-static bool webhooks_more;		   /* the last answer had WEBHOOKS_TAKE: others may be due */
+static bool webhooks_more;		   /* others may be due: the answer had WEBHOOKS_TAKE, or a delivery has ended since */
 static bool webhooks_reading;	   /* a page of all webhooks */
 static bool webhooks_reread;	   /* look at all again after the page under way */
 static int64_t webhooks_read;	   /* the last one of the pages so far; -1: all were read */
@@ -175,6 +176,7 @@ webhooks_end(const DeliveryResult *result)
 						pgparam_int64(wait, result->wait_seconds)};
 
 	webhooks_ended[result->outcome]++;
+	webhooks_more = true; /* its account or its host may have been at its limit */
 	if (!database_query(DATABASE_WRITES, 0, end_sql, 7, params, 0, webhooks_end_told, NULL))
 		webhooks_end_told(NULL, NULL);
 }
@@ -191,7 +193,8 @@ enum
 	TAKE_ACCOUNT,
 	TAKE_URL,
 	TAKE_SECRET,
-	TAKE_BODY
+	TAKE_BODY,
+	TAKE_FAILURES
 };
 
 static int64_t
@@ -207,6 +210,7 @@ webhooks_send(const PGresult *res, int row)
 						 .attempt = webhooks_number(res, row, TAKE_ATTEMPT),
 						 .to_seq = webhooks_number(res, row, TAKE_TO_SEQ),
 						 .account = webhooks_number(res, row, TAKE_ACCOUNT),
+						 .failures = (int) webhooks_number(res, row, TAKE_FAILURES),
 						 .url = PQgetvalue(res, row, TAKE_URL),
 						 .secret = PQgetvalue(res, row, TAKE_SECRET),
 						 .body = PQgetvalue(res, row, TAKE_BODY)};
@@ -276,13 +280,13 @@ webhooks_taken(void *arg, PGresult *res)
 		log_event(LOG_WARN, "webhooks could not be taken",
 				  LOG_STR("reason", PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY)));
 	webhooks_forget_others(answered);
-	webhooks_more = taken == WEBHOOKS_TAKE;
+	webhooks_more |= taken == WEBHOOKS_TAKE;
 }
 
 static void
 webhooks_ask(void)
 {
-	Buf sheets = {NULL, 0, 0};
+	Buf sheets = {NULL, 0, 0}, accounts = {NULL, 0, 0}, hosts = {NULL, 0, 0};
 	int count = 0, wanted = gateway.config.webhook_requests - delivery_count();
 	char most[24], lease[24];
 	Watched *watched;
@@ -296,15 +300,20 @@ webhooks_ask(void)
 		TAILQ_INSERT_TAIL(&webhooks_asked, watched, asked_link);
 		buf_printf(&sheets, "%s%lld", count > 1 ? "," : "", (long long) watched->entry.sheet_id);
 	}
-	buf_put(&sheets, "}", 2); /* and its end */
+	buf_puts(&sheets, "}");
+	delivery_put_running(&accounts, &hosts);
+	webhooks_more = false;
 	webhooks_asked_at = uv_now(&gateway.loop);
-	webhooks_asking = !buf_failed(&sheets) &&
-					  database_query(DATABASE_WRITES, 0, take_sql, 3,
-									 (PgParam[]){pgparam_text(sheets.data),
-												 pgparam_int64(most, wanted < WEBHOOKS_TAKE ? wanted : WEBHOOKS_TAKE),
-												 pgparam_int64(lease, WEBHOOKS_LEASE_MS)},
-									 0, webhooks_taken, NULL);
+	webhooks_asking =
+		!buf_failed(&sheets) && !buf_failed(&accounts) && !buf_failed(&hosts) &&
+		database_query(
+			DATABASE_WRITES, 0, take_sql, 5,
+			(PgParam[]){pgparam_buf(&sheets, 0), pgparam_int64(most, wanted < WEBHOOKS_TAKE ? wanted : WEBHOOKS_TAKE),
+						pgparam_int64(lease, WEBHOOKS_LEASE_MS), pgparam_buf(&accounts, 0), pgparam_buf(&hosts, 0)},
+			0, webhooks_taken, NULL);
 	buf_free(&sheets);
+	buf_free(&accounts);
+	buf_free(&hosts);
 	if (!webhooks_asking)
 		webhooks_forget_others(false);
 }

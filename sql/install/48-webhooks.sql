@@ -23,6 +23,7 @@ CREATE TABLE sheet.webhook (
 ) WITH (fillfactor = 70);
 CREATE INDEX webhook_sheet_idx ON sheet.webhook (sheet_id, webhook_id);
 CREATE INDEX webhook_due_idx ON sheet.webhook (next_at) WHERE next_at IS NOT NULL;
+CREATE INDEX webhook_account_idx ON sheet.webhook (created_by, next_at) WHERE next_at IS NOT NULL;
 ALTER TABLE sheet.webhook ALTER sheet_id SET (n_distinct = -0.05);
 COMMENT ON TABLE sheet.webhook IS 'Addresses to which gateways post the changes of sheets.';
 COMMENT ON COLUMN sheet.webhook.secret IS 'key of the signatures (HMAC); stored, since each delivery needs it';
@@ -117,23 +118,52 @@ $$;
 COMMENT ON FUNCTION sheet.webhook_body(bigint, bigint, text, bigint, bigint) IS
 	'Internal: what is posted of the edits from first_seq to last_seq.';
 
-CREATE FUNCTION sheet.take_webhooks(changed bigint[], max_webhooks integer, lease_ms integer DEFAULT 30000)
+CREATE FUNCTION sheet.take_webhooks(changed bigint[], max_webhooks integer, lease_ms integer DEFAULT 30000,
+	accounts bigint[] DEFAULT '{}', hosts text[] DEFAULT '{}')
 	RETURNS TABLE (sheet_id bigint, again boolean, webhook_id bigint, attempt bigint, url text, secret text, account bigint,
-		to_seq bigint, body text)
-	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+		to_seq bigint, body text, failures integer)
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_sort = off SET jit = off AS $$
 DECLARE
+	window_rows CONSTANT integer := 200;
+	account_max CONSTANT integer := 8; -- deliveries at a time of one account
+	host_max CONSTANT integer := 4; -- and to one host, as DELIVERY_HOST_MAX
 	-- Rows are locked, and then read by another snapshot: a change that the snapshot does not have is heard of later.
 	locked bigint[] := ARRAY(SELECT w.webhook_id FROM sheet.webhook w WHERE w.sheet_id = ANY (changed) FOR NO KEY UPDATE SKIP LOCKED);
 	started timestamptz := clock_timestamp();
 	title text;
 	w record;
+	due bigint[];
+	host text;
+	taken integer := 0;
 BEGIN
 	UPDATE sheet.webhook h SET next_at = started
 		WHERE h.webhook_id = ANY (locked) AND h.state = 'active' AND h.next_at IS NULL AND sheet.last_seq(h.sheet_id) > h.delivered_seq;
 	RETURN QUERY SELECT h.sheet_id, NOT bool_and(h.webhook_id = ANY (locked)), NULL::bigint, NULL::bigint, NULL, NULL, NULL::bigint,
-		NULL::bigint, NULL FROM sheet.webhook h WHERE h.sheet_id = ANY (changed) GROUP BY h.sheet_id;
-	FOR w IN SELECT h.* FROM sheet.webhook h WHERE h.next_at <= started ORDER BY h.next_at LIMIT max_webhooks FOR NO KEY UPDATE SKIP LOCKED
+		NULL::bigint, NULL, NULL::integer FROM sheet.webhook h WHERE h.sheet_id = ANY (changed) GROUP BY h.sheet_id;
+	-- The accounts that have something due. If that is much, it may all be of one account, whose rows are not read.
+	due := ARRAY(SELECT h.created_by FROM sheet.webhook h WHERE h.next_at <= started ORDER BY h.next_at LIMIT window_rows);
+	IF cardinality(due) = window_rows THEN
+		due := ARRAY(WITH RECURSIVE a AS (
+			(SELECT h.created_by FROM sheet.webhook h WHERE h.next_at <= started ORDER BY h.created_by, h.next_at LIMIT 1)
+			UNION ALL
+			SELECT n.created_by FROM a, LATERAL (SELECT h.created_by FROM sheet.webhook h
+				WHERE h.created_by > a.created_by AND h.next_at <= started ORDER BY h.created_by, h.next_at LIMIT 1) n)
+			SELECT a.created_by FROM a);
+	END IF;
+	-- The first one of each account, then the second one of each. Row comparisons permit no other index than (created_by, next_at),
+	-- and without sorting the recursion has no other either: plans must not depend on statistics.
+	FOR w IN SELECT h.* FROM
+			(SELECT d.* FROM (SELECT DISTINCT unnest(due) AS account) a, LATERAL
+				(SELECT h.webhook_id, h.next_at AS due_at, row_number() OVER (ORDER BY h.created_by, h.next_at) AS nth FROM sheet.webhook h
+					WHERE (h.created_by, h.next_at) >= (a.account, '-infinity'::timestamptz) AND (h.created_by, h.next_at) <= (a.account, started)
+						AND h.next_at IS NOT NULL
+					ORDER BY h.created_by, h.next_at
+					LIMIT greatest(account_max - cardinality(array_positions(accounts, a.account)), 0)) d
+				ORDER BY d.nth, d.due_at LIMIT window_rows) q
+			JOIN sheet.webhook h ON h.webhook_id = q.webhook_id
+			WHERE h.next_at <= started ORDER BY q.nth, q.due_at FOR NO KEY UPDATE OF h SKIP LOCKED
 	LOOP
+		EXIT WHEN taken >= max_webhooks;
 		sheet_id := w.sheet_id;
 		again := NULL;
 		body := NULL;
@@ -150,6 +180,14 @@ BEGIN
 			body := json_build_object('event', 'ping', 'webhook', w.webhook_id, 'sheet_id', w.sheet_id, 'title', title, 'seq', to_seq);
 			to_seq := NULL;
 		ELSIF w.state = 'active' AND FOUND AND to_seq > w.delivered_seq THEN
+			body := '';
+		END IF;
+		host := lower(substring(w.url FROM '^[a-z]+://(\[[^]]*\]|[^]/:?#]*)'));
+		IF body IS NOT NULL AND cardinality(array_positions(hosts, host)) >= host_max THEN
+			UPDATE sheet.webhook h SET next_at = started + interval '1 s' WHERE h.webhook_id = w.webhook_id;
+			CONTINUE;
+		END IF;
+		IF body = '' THEN
 			body := sheet.webhook_body(w.webhook_id, w.sheet_id, title, w.delivered_seq + 1, to_seq);
 		END IF;
 		-- The lease begins with the statement: the gateway sends nothing if the answer comes late.
@@ -163,15 +201,19 @@ BEGIN
 			url := w.url;
 			secret := w.secret;
 			account := w.created_by;
+			failures := w.failures;
+			hosts := hosts || host;
+			taken := taken + 1;
 			RETURN NEXT;
 		END IF;
 	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION sheet.take_webhooks(bigint[], integer, integer) IS
+COMMENT ON FUNCTION sheet.take_webhooks(bigint[], integer, integer, bigint[], text[]) IS
 	'Of the changed sheets, those that have webhooks; again: ask again, since somebody else is '
 	'changing one. Then at most max_webhooks that are due, with what is to be posted: until '
-	'lease_ms have passed, or end_webhook(), nobody else gets them. For gateways.';
+	'lease_ms have passed, or end_webhook(), nobody else gets them. accounts and hosts have an '
+	'element for each delivery that is under way: an account has at most 8, a host 4. For gateways.';
 
 CREATE FUNCTION sheet.end_webhook(webhook_id bigint, attempt bigint, to_seq bigint, outcome text, status integer, error text,
 	wait_seconds integer DEFAULT 0) RETURNS boolean

@@ -278,6 +278,24 @@ describe('failures', () => {
 		assert.equal((await state(slow[0])).error, 'there was no answer in time');
 	});
 
+	test('an account with 200 webhooks that are due, of which none is answered, delays no other account', async () => {
+		const [ben, silent] = [await register(gateway), await rawReceiver(() => {})];
+		const good = await receiver(undefined, { host: '127.0.0.9' });
+		const [many, other] = [await hook(silent.url), await hook(good.url, { user: ben })];
+		const seq = await edit(other.fid, 'x');
+		await edit(many.fid, 'x');
+		await cluster.psql(`UPDATE sheet.webhook SET next_at = NULL WHERE webhook_id = ${other.webhook};
+			INSERT INTO sheet.webhook (sheet_id, url, created_by, delivered_seq, next_at) SELECT sheet_id, url, created_by, 0, now() - interval '1 h'
+			FROM sheet.webhook, generate_series(1, 200) WHERE webhook_id = ${many.webhook}`);
+		await waitUntil(() => silent.requests >= 4, 'four requests at a time');
+		const postponed = async () => (await Promise.all(cluster.gateways.map((one) => one.metrics()))).reduce((sum, one) => sum + one['pg_sheet_webhook_requests_total{outcome="postponed"}'], 0);
+		const [before, started] = [await postponed(), Date.now()];
+		await edit(other.fid, 'y');
+		await waitUntil(() => good.got.some(({ json }) => json.to_seq > seq), "the other account's");
+		assert.ok(Date.now() - started < 9000, 'before the first request to the silent receiver ends');
+		assert.equal(await postponed(), before, 'nothing is taken that is not sent');
+	});
+
 	test('answers that are not HTTP end the attempt, and not the gateway', async () => {
 		const answers = [
 			'garbage\r\n\r\n', 'HTTP/1.1 \r\n\r\n', 'HTTP/1.1 99 x\r\n\r\n', 'HTTP/1.1 200\r\n\r\n', 'HTTP/9.9 200 OK\r\n\r\n', '\r\n\r\n', '\0\0\0\0\r\n\r\n', 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n',

@@ -125,6 +125,22 @@ SELECT sheet.change_webhook(:w, active => true);
 SELECT attempt FROM sheet.take_webhooks('{}', 5, 0);
 SELECT attempt FROM sheet.take_webhooks('{}', 5);
 SELECT sheet.end_webhook(:w, 11, 28, 'delivered', 200, NULL) AS late, sheet.end_webhook(:w, 12, 28, 'delivered', 200, NULL) AS present;
+-- an account with many webhooks that are due delays nobody; nor does a host
+RESET ROLE;
+UPDATE sheet.webhook SET next_at = NULL;
+INSERT INTO sheet.webhook (sheet_id, url, created_by, delivered_seq, next_at)
+	SELECT :s, format('https://h%s.example/', i % 100), 0, 0, now() - interval '1 h' FROM generate_series(1, 2000) i;
+SELECT count(DISTINCT secret), bool_and(secret ~ '^whsec_[0-9a-f]{64}$') AS form FROM sheet.webhook;
+INSERT INTO sheet.webhook (sheet_id, url, created_by, delivered_seq, next_at)
+	SELECT :s, 'https://Popular.example:8443/' || i, uid, 0, now() - interval '1 min' FROM sheet.account, generate_series(1, 6) i WHERE name = 'hook anna';
+BEGIN;
+SELECT account = 0 AS many, count(*), count(DISTINCT url) AS urls FROM sheet.take_webhooks('{}', 16) WHERE body IS NOT NULL GROUP BY 1 ORDER BY 1;
+SELECT count(*) AS postponed FROM sheet.webhook WHERE url LIKE '%Popular%' AND next_at > now() AND leased_until IS NULL;
+ROLLBACK;
+SELECT account = 0 AS many, count(*) FROM sheet.take_webhooks('{}', 16, accounts => '{0,0,0,0,0}', hosts => '{popular.example,popular.example,other.example}')
+	WHERE body IS NOT NULL GROUP BY 1 ORDER BY 1;
+SELECT account = 0 AS many, count(*) FROM sheet.take_webhooks('{}', 16, accounts => array_fill(0, '{8}'), hosts => '{}') WHERE body IS NOT NULL GROUP BY 1;
+DELETE FROM sheet.webhook WHERE webhook_id <> :w;
 -- purged
 SELECT webhook_id = :w AS watched FROM sheet.watched_sheets(:w - 1);
 SELECT sheet.purge(:s);
