@@ -345,6 +345,39 @@ describe('access tokens on WebSockets', () => {
 		raw.terminate();
 	});
 
+	test('of a message in fragments that begins before the answer, no part is taken for another message', async () => {
+		const { token } = await newToken(['read']);
+		const [tokens, sheets] = [new PsqlSession(cluster), new PsqlSession(cluster)];
+		const fragments = (raw, text) => {
+			raw.socket.send(text.slice(0, 5), { fin: false });
+			raw.socket.send(text.slice(5));
+		};
+		const waits = (table) => waitUntil(async () => (await cluster.psql(`SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = '${table}'::regclass`)) !== '0', `a query that waits for ${table}`);
+		const read = async (raw) => {
+			const pong = new Promise((resolve) => raw.socket.once('pong', resolve));
+			raw.socket.ping();
+			await pong;
+		};
+		await tokens.query('BEGIN; LOCK TABLE sheet.access_token IN ACCESS EXCLUSIVE MODE');
+		const raw = await hello(token);
+		await waits('sheet.access_token');
+		raw.socket.send('{"t":"who","u', { fin: false });
+		await read(raw);
+		await sheets.query('BEGIN; LOCK TABLE sheet.sheet IN ACCESS EXCLUSIVE MODE');
+		await tokens.query('COMMIT');
+		await waits('sheet.sheet'); // the token is valid, and the sheet is looked at
+		raw.socket.send('id":1}');
+		raw.socket.send('{"t":"unlock","row"', { fin: false });
+		await read(raw);
+		await sheets.query('COMMIT');
+		await raw.next('hello');
+		raw.socket.send(':0,"col":0}');
+		fragments(raw, JSON.stringify({ t: 'who', uid: anna.uid }));
+		assert.equal((await raw.next('user')).uid, anna.uid);
+		raw.terminate();
+		await Promise.all([tokens.close(), sheets.close()]);
+	});
+
 	test('what is sent before the answer is ignored, and a client may leave before it', async () => {
 		const { token } = await newToken(['edit']);
 		const raw = await hello(token);

@@ -219,10 +219,17 @@ session_on_receive(void *user, const FramePiece *piece)
 	size_t limit = (size_t) gateway.config.max_frame_bytes;
 	bool binary = piece->op == FRAME_BINARY;
 
+	if (piece->first)
+	{
+		session->rx.len = 0;
+		session->rx_incomplete = false;
+	}
 	if (session->state == SESSION_GREETING)
 		limit = limit < SESSION_MAX_GREETING ? limit : SESSION_MAX_GREETING;
 	else if (session->state != SESSION_LIVE)
-		return; /* clients send nothing before onConn or hello */
+		session->rx_incomplete = true; /* clients send nothing before onConn or hello */
+	if (session->rx_incomplete)
+		return;
 	if (session_close_ended(session))
 		return; /* what is sent after the end is not read, whenever the timer runs */
 	if (session->rx.len + piece->len > limit)

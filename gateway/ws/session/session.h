@@ -137,7 +137,8 @@ typedef struct Session
 	uint64_t moved_at;		/* ms: when bytes were last seen to be delivered */
 	uint64_t moved;			/* bytes delivered at that time */
 
-	Buf rx; /* the fragments of a message */
+	Buf rx;				/* the fragments of a message */
+	bool rx_incomplete; /* its beginning was not read, so nor is its rest */
 	Buf scratch;
 } Session;
 
