@@ -260,7 +260,7 @@ delivery_find_address(Delivery *delivery)
 
 	if (delivery->to.literal)
 	{
-		snprintf(literal[0], sizeof(literal[0]), "%s", delivery->to.host);
+		snprintf(literal[0], sizeof(literal[0]), "%.*s", LOOKUP_ADDRESS - 1, delivery->to.host);
 		delivery_looked_up(delivery, (const char(*)[LOOKUP_ADDRESS]) literal, 1);
 		return;
 	}
