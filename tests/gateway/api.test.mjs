@@ -627,7 +627,7 @@ describe('writing cells', () => {
 		const session = new PsqlSession(cluster);
 		await session.query(`BEGIN; SELECT sheet.set(${fid}, 'A1', 'held')`);
 		const free = await newSheet(gateway, ben);
-		const waiting = put('A1', [['x']]);
+		const waiting = api('POST', `/v2/sheets/${fid}/append`, { values: [['x']] }, { token: anna.token });
 		assert.equal((await api('PUT', `/v2/sheets/${free}/cells?range=A1`, { values: [[1]] }, { token: ben.token })).status, 200);
 		const answer = await waiting;
 		assert.deepEqual([answer.status, answer.headers['retry-after']], [503, '1'], answer.text);

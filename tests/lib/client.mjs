@@ -30,7 +30,11 @@ export function request(gateway, method, path, { headers = {}, body, timeoutMs =
 					} catch {
 						// Not every answer is JSON.
 					}
-					resolve({ status: answer.statusCode, headers: answer.headers, body: bytes, text, json });
+					const { statusCode: status, headers: given } = answer;
+					// Each refusal for now tells when to try again. What has no such id is not the gateway's answer.
+					if ((status === 503 || status === 429) && given['x-request-id'] && !(Number(given['retry-after']) > 0))
+						reject(new Error(`${method} ${path}: ${status} without Retry-After: ${text}`));
+					resolve({ status, headers: given, body: bytes, text, json });
 				});
 			},
 		);

@@ -101,5 +101,5 @@ request_authenticate_program(Request *request, const char *text)
 	if (access_tokens_may_ask(digest, request->peer))
 		access_query(request);
 	else
-		request_error_later(request, 429, REQUEST_BUSY_S, ACCESS_TOKENS_TOO_MANY);
+		request_error(request, 429, ACCESS_TOKENS_TOO_MANY);
 }

@@ -48,7 +48,6 @@ answer_replace(Request *request)
 
 	buf_free(&request->answer);
 	buf_free(&request->headers);
-	buf_printf(&request->headers, "Retry-After: %d\r\n", REQUEST_BUSY_S);
 	request->status = 503;
 	request->type = "application/json";
 	request->fill = NULL;
@@ -156,23 +155,20 @@ request_error(Request *request, int status, const char *reason)
 void
 request_error_later(Request *request, int status, int seconds, const char *reason)
 {
-	char text[16];
-
-	snprintf(text, sizeof(text), "%d", seconds);
-	request_add_header(request, "Retry-After", text);
+	request->retry_after = seconds;
 	request_error(request, status, reason);
 }
 
 void
 request_too_busy(Request *request)
 {
-	request_error_later(request, 503, REQUEST_BUSY_S, "too many requests of this kind are under way: try again");
+	request_error(request, 503, "too many requests of this kind are under way: try again");
 }
 
 void
 request_out_of_memory(Request *request)
 {
-	request_error_later(request, 503, REQUEST_BUSY_S, "out of memory");
+	request_error(request, 503, "out of memory");
 }
 
 void
@@ -204,11 +200,11 @@ request_sql_error(Request *request, const PGresult *res)
 	const char *reason = res != NULL ? PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY) : NULL;
 
 	if (strcmp(state, "55P03") == 0)
-		request_error_later(request, 503, REQUEST_BUSY_S, "another transaction holds the sheet: try again");
+		request_error(request, 503, "another transaction holds the sheet: try again");
 	else if (strcmp(state, "57014") == 0)
-		request_error_later(request, 503, REQUEST_BUSY_S, "the request took too long, and was cancelled");
+		request_error(request, 503, "the request took too long, and was cancelled");
 	else if (res == NULL || strncmp(state, "57", 2) == 0 || strncmp(state, "08", 2) == 0)
-		request_error_later(request, 503, REQUEST_BUSY_S, "the database does not answer");
+		request_error(request, 503, "the database does not answer");
 	else if (strcmp(state, "53200") == 0 || pgresult_is_libpq_error(res))
 		request_out_of_memory(request);
 	/* Guests do not learn which sheets there are. */
@@ -223,7 +219,7 @@ request_sql_error(Request *request, const PGresult *res)
 	else if (strncmp(state, "22", 2) == 0 || strncmp(state, "54", 2) == 0)
 		request_error(request, 400, reason != NULL ? reason : "invalid value");
 	else if (strcmp(state, "SF001") == 0 || strcmp(state, "SB001") == 0 || strncmp(state, "40", 2) == 0)
-		request_error_later(request, 503, REQUEST_BUSY_S, "the sheet is busy or moving: try again");
+		request_error(request, 503, "the sheet is busy or moving: try again");
 	else
 	{
 		log_event(LOG_ERROR, "request failed", LOG_STR("request", request->trace.id),
@@ -313,6 +309,12 @@ answer_put_head(const Request *request, Buf *to)
 	buf_puts(to, "\r\nX-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n");
 	if (certificate_is_loaded() && gateway.config.hsts_seconds > 0)
 		buf_printf(to, "Strict-Transport-Security: max-age=%d\r\n", gateway.config.hsts_seconds);
+	if (request->status == 503 || request->status == 429)
+	{
+		buf_puts(to, "Retry-After: ");
+		buf_put_number(to, request->retry_after > 0 ? request->retry_after : REQUEST_BUSY_S);
+		buf_puts(to, "\r\n");
+	}
 	if (request->no_store || (request->method >= METHOD_POST && request->method <= METHOD_DELETE))
 		buf_puts(to, "Cache-Control: no-store\r\n");
 	buf_put_buf(to, &request->headers);

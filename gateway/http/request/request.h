@@ -132,6 +132,7 @@ struct Request
 
 	/* the answer */
 	int status;		  /* 0: none yet */
+	int retry_after;  /* seconds, of a 503 or 429; 0: REQUEST_BUSY_S */
 	const char *type; /* content type; a constant */
 	Buf headers;	  /* further lines, "Name: value\r\n" */
 	Buf answer;		  /* the body, if it is the request's own ... */
@@ -258,7 +259,7 @@ extern bool request_parse_id(const char *text, int64_t *value);
 
 /* ---- answer.c: each of these answers the request, unless it is answered. Without memory the answer is 503 ---- */
 #define REQUEST_NOBODY "unknown"
-#define REQUEST_BUSY_S 1  /* Retry-After of what may be tried again */
+#define REQUEST_BUSY_S 1  /* Retry-After of every 503 and 429 that gives no other */
 #define REQUEST_FULL_S 10 /* and of a connection beyond a limit */
 /* Takes over body; NULL: request->text, or nothing. */
 extern void request_answer(Request *request, int status, const char *type, Buf *body);
@@ -271,7 +272,7 @@ extern void request_data(Request *request, Msg msg, Buf *data);
 extern void request_error(Request *request, int status, const char *reason);
 /* The same with "code":code, a word by which a page finds its own text for a person. */
 extern void request_error_code(Request *request, int status, const char *code, const char *reason);
-/* 503 or 429, with Retry-After. */
+/* 503 or 429, with `seconds` instead of REQUEST_BUSY_S as Retry-After. */
 extern void request_error_later(Request *request, int status, int seconds, const char *reason);
 extern void request_too_busy(Request *request); /* 503: too many requests of the kind */
 extern void request_out_of_memory(Request *request);

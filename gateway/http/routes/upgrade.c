@@ -415,9 +415,9 @@ route_ticket(Request *request)
 	if (request->sheet_id == 0)
 		request_error(request, 400, "fid is needed, as a number");
 	else if (ticket_count(request->claims.uid) >= TICKETS_MAX)
-		request_error_later(request, 429, REQUEST_BUSY_S, "too many unused tickets of this account: use one, or wait");
+		request_error(request, 429, "too many unused tickets of this account: use one, or wait");
 	else if (!ticket_issue(&request->claims, request->sheet_id, ticket))
-		request_error_later(request, 503, REQUEST_BUSY_S, "too many tickets are out: try again");
+		request_error(request, 503, "too many tickets are out: try again");
 	else
 	{
 		buf_printf(&body, "{\"ticket\":\"%s\",\"seconds\":%d}", ticket, TICKET_SECONDS);
