@@ -118,6 +118,7 @@ test('the end: one that is no end is refused, and a paste that has ended is not 
 	}, 'its end');
 	assert.ok(served > 0 && Date.now() >= Number(end) - 5, 'nor did it end earlier');
 	assert.deepEqual(shown(last), shown(await get(`/p/${'a'.repeat(26)}`)));
+	assert.equal((await get(`/p/${id}.html`)).status, 404);
 });
 
 test('an unknown, malformed, ended, blocked or deleted id has the same answer', async () => {
@@ -137,8 +138,20 @@ test('an unknown, malformed, ended, blocked or deleted id has the same answer', 
 			}
 		}
 	}
+	// The page is the same, with the status of a missing one, also if the browser has it or wants a part.
+	const missing = [blocked, deleted, 'x', '', 'A'.repeat(26), `${'a'.repeat(25)}b`, `${blocked}a`];
+	const page = await get(`/p/${await made(content)}.html`);
+	assert.equal(page.status, 200);
+	assert.match(page.headers['content-type'], /^text\/html/);
+	for (const headers of [{}, { 'if-none-match': page.headers.etag }, { range: 'bytes=0-9' }])
+		for (const id of missing) {
+			const { status, text, headers: given } = await get(`/p/${id}.html`, headers);
+			assert.deepEqual([status, text, given.etag, given['content-security-policy']], [404, page.text, undefined, page.headers['content-security-policy']], id);
+		}
+	assert.equal((await get(`/p/${await made(content)}.html`, { 'if-none-match': page.headers.etag })).status, 304);
 	assert.equal(await cluster.psql(`SELECT sheet.paste_block('${blocked}', false)`), 't');
 	assert.equal((await get(`/p/${blocked}`)).text, content);
+	assert.equal((await get(`/p/${blocked}.html`)).status, 200);
 });
 
 test('ids cannot be guessed: neighbours of one, and a thousand others, are unknown', async () => {

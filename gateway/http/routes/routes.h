@@ -87,8 +87,8 @@ extern void route_get_file(Request *request);	 /* download.c */
 extern void route_get_picture(Request *request); /* download.c */
 extern void route_get_log(Request *request);	 /* log_stream.c */
 extern void route_static(Request *request);		 /* static.c */
-/* static.c, GET /p/ID.html: the page that shows a paste, whatever its id */
-extern void route_paste_page(Request *request);
+/* static.c: the page that shows a paste; status: 200, or 404 for one that does not exist */
+extern void static_serve_paste(Request *request, int status);
 /* routes_files.c */
 extern void route_files(Request *request);
 extern void route_delete_file(Request *request);

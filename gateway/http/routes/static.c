@@ -181,8 +181,9 @@ static_add_policy(Request *request)
 	request_add_header(request, "Cross-Origin-Opener-Policy", "same-origin");
 }
 
+/* status: 200, or that of a page which says that something is missing. Such an answer is always whole and new. */
 static void
-static_serve(Request *request, const char *name)
+static_serve(Request *request, const char *name, int status)
 {
 	const StaticFile *file = NULL;
 	Range range;
@@ -206,21 +207,24 @@ static_serve(Request *request, const char *name)
 		request_add_header(request, "Cache-Control",
 						   strncmp(name, "/assets/", 8) == 0 ? "public, max-age=31536000, immutable" : "no-cache");
 		static_add_policy(request);
-		if (range_not_modified(request, file->etag) || !range_choose(request, file->etag, (int64_t) file->len, &range))
+		range = (Range){.from = 0};
+		request->length = file->len;
+		if (status == 200 && (range_not_modified(request, file->etag) ||
+							  !range_choose(request, file->etag, (int64_t) file->len, &range)))
 			return;
 		request->text = file->data + range.from;
-		request_answer(request, range.partial ? 206 : 200, static_type(name), NULL);
+		request_answer(request, range.partial ? 206 : status, static_type(name), NULL);
 	}
 }
 
 void
 route_static(Request *request)
 {
-	static_serve(request, strcmp(request->head.path, "/") == 0 ? "/index.html" : request->head.path);
+	static_serve(request, strcmp(request->head.path, "/") == 0 ? "/index.html" : request->head.path, 200);
 }
 
 void
-route_paste_page(Request *request)
+static_serve_paste(Request *request, int status)
 {
-	static_serve(request, "/paste.html");
+	static_serve(request, "/paste.html", status);
 }

@@ -354,13 +354,19 @@ route_new_record(Request *request)
 
 /* ---- reading ---- */
 
+static bool
+paste_is_id(const char *id)
+{
+	return strlen(id) == PASTE_ID_CHARS && strspn(id, "abcdefghijklmnopqrstuvwxyz234567") == PASTE_ID_CHARS;
+}
+
 /* The id at the end of the path, after `before`; NULL: it is none, which was answered. */
 static const char *
 paste_find_id(Request *request, const char *before)
 {
 	const char *id = request->head.path + strlen(before);
 
-	if (strlen(id) == PASTE_ID_CHARS && strspn(id, "abcdefghijklmnopqrstuvwxyz234567") == PASTE_ID_CHARS)
+	if (paste_is_id(id))
 		return id;
 	request_error(request, 404, "no such paste");
 	return NULL;
@@ -380,11 +386,10 @@ paste_is_there(Request *request, const PGresult *res)
 }
 
 static void
-paste_query(Request *request, const char *id, int64_t more_views, RequestStep step)
+paste_query(Request *request, const char *id, int64_t views, RequestStep step)
 {
 	request->asked = uv_hrtime();
-	request_query(request, DATABASE_READS, paste_get_sql,
-				  PARAMS(pgparam_text(id), request_int64(request, more_views + (request->method == METHOD_GET))),
+	request_query(request, DATABASE_READS, paste_get_sql, PARAMS(pgparam_text(id), request_int64(request, views)),
 				  REQUEST_TEXT_RAW, step);
 }
 
@@ -439,6 +444,33 @@ paste_read(Request *request, PGresult *res)
 		paste_give(request, content);
 }
 
+/* ---- the page ---- */
+
+static void
+page_found(Request *request, PGresult *res)
+{
+	if (request_succeeded(res))
+		static_serve_paste(request, PQntuples(res) > 0 ? 200 : 404);
+	else if (strcmp(pgresult_sqlstate(res), PASTE_NOT_ENABLED) == 0)
+		static_serve_paste(request, 404);
+	else
+		request_sql_error(request, res);
+}
+
+/* The page tells people that there is no such paste, the status tells programs. It is no view: the page reads
+ * /record/ID. */
+static void
+paste_serve_page(Request *request, size_t len)
+{
+	char id[PASTE_ID_CHARS + 1];
+
+	snprintf(id, sizeof(id), "%.*s", (int) len, request->head.path + strlen("/p/"));
+	if (len != PASTE_ID_CHARS || !paste_is_id(id))
+		static_serve_paste(request, 404);
+	else
+		paste_query(request, id, 0, page_found);
+}
+
 void
 route_paste_text(Request *request)
 {
@@ -446,9 +478,9 @@ route_paste_text(Request *request)
 	const char *id;
 	PasteContent *content;
 
-	if (len >= 5 && strcmp(request->head.path + len - 5, ".html") == 0)
+	if (len >= strlen("/p/.html") && strcmp(request->head.path + len - strlen(".html"), ".html") == 0)
 	{
-		route_paste_page(request);
+		paste_serve_page(request, len - strlen("/p/.html"));
 		return;
 	}
 	id = paste_find_id(request, "/p/");
@@ -457,7 +489,7 @@ route_paste_text(Request *request)
 	content = paste_cache_find(id, request->method == METHOD_GET);
 	if (content == NULL)
 	{
-		paste_query(request, id, 0, paste_read);
+		paste_query(request, id, request->method == METHOD_GET, paste_read);
 		return;
 	}
 	paste_content_pin(content);
@@ -489,5 +521,5 @@ route_record(Request *request)
 	const char *id = paste_find_id(request, "/record/");
 
 	if (id != NULL)
-		paste_query(request, id, paste_cache_take_views(id), record_read);
+		paste_query(request, id, paste_cache_take_views(id) + (request->method == METHOD_GET), record_read);
 }
