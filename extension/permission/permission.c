@@ -302,6 +302,14 @@ permission_role_name(SheetRole role)
 	return permission_names[role];
 }
 
+void
+permission_deny_trashed(int64 sheet_id)
+{
+	ereport(ERROR, (errcode(MAKE_SQLSTATE('S', 'T', '0', '0', '1')),
+					errmsg("sheet " INT64_FORMAT " is in the trash", sheet_id),
+					errhint("Its owner can bring it back with sheet.recover().")));
+}
+
 static void
 permission_check(int64 sheet_id, SheetRole role, SheetRole needed, bool trashed)
 {
@@ -312,9 +320,7 @@ permission_check(int64 sheet_id, SheetRole role, SheetRole needed, bool trashed)
 			 errdetail("It needs the role \"%s\"; yours is \"%s\".", permission_names[needed], permission_names[role]),
 			 errhint("The owner of the sheet can share it with sheet.share().")));
 	if (trashed)
-		ereport(ERROR, (errcode(MAKE_SQLSTATE('S', 'T', '0', '0', '1')),
-						errmsg("sheet " INT64_FORMAT " is in the trash", sheet_id),
-						errhint("Its owner can bring it back with sheet.recover().")));
+		permission_deny_trashed(sheet_id);
 }
 
 int64

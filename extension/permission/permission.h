@@ -50,6 +50,7 @@ extern const char *permission_role_name(SheetRole role);
  * If an editor or owner is needed, that is for a change, the role is looked up with the latest snapshot. Returns the
  * account, as permission_uid(). */
 extern int64 permission_require(int64 sheet_id, int64 as_uid, SheetRole needed, bool allow_trashed);
+extern void permission_deny_trashed(int64 sheet_id) pg_attribute_noreturn();
 /* Always with the latest snapshot, and not in the trash. Returns the role. */
 extern SheetRole permission_require_now(int64 sheet_id, int64 as_uid, SheetRole needed);
 /* Permission to read cells and versions: gateways always, others need the role viewer. */

@@ -136,8 +136,8 @@ CREATE FUNCTION sheet.link_target(as_uid bigint)
 	RETURNS TABLE (sheet_id bigint, ref text, "row" integer, col integer, rows integer, cols integer)
 	LANGUAGE c STABLE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_link_target';
 COMMENT ON FUNCTION sheet.link_target(bigint) IS
-	'The rectangle that a guest may read: 0 or 1 row. None if the link is not valid or is not to a '
-	'rectangle, if no cell of it is left, or if the sheet is in the trash. For gateways.';
+	'The rectangle that a guest may read: 0 or 1 row. None if the link is not valid or no cell of it '
+	'is left. 42809: the account is no guest of a link to a rectangle. ST001: the sheet is in the trash. For gateways.';
 
 CREATE FUNCTION sheet.guest_left(uid bigint) RETURNS bigint
 	LANGUAGE c STRICT STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_guest_left';

@@ -293,9 +293,13 @@ test('a link to a rectangle shows its cells, wherever they are, and nothing else
 	assert.equal((await change(fid, link, { role: 'editor' })).status, 400);
 	owner.op(6, [{ kind: 'deleteRows', at: 3, n: 1 }]);
 	await owner.next('ack');
-	assert.equal((await part()).status, 403);
+	const told = async (user) => (({ status, json }) => [status, json.data])(await request(gateway, 'GET', '/v2/link/cells', bearer(user)));
+	assert.deepEqual(await told(zoe), [403, 'the part of the sheet has been deleted']);
 	assert.equal((await knock(key)).status, 404);
-	assert.equal((await request(gateway, 'GET', '/v2/link/cells', bearer(anna))).status, 403);
+	for (const other of [anna, await enter((await create(fid, {})).key)]) assert.deepEqual(await told(other), [403, 'the link is not to a part of a sheet']);
+	const yan = await enter((await create(fid, { ref: 'A2' })).key);
+	await cluster.psql(`SELECT sheet.trash(${fid})`);
+	assert.deepEqual(await told(yan), [410, 'the sheet is in the trash']);
 	owner.terminate();
 });
 

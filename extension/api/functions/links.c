@@ -110,6 +110,10 @@ static CatalogQuery links_target = {
 	"WHERE l.link_id = -$1 AND l.rectangle AND s.sheet_id = l.sheet_id AND s.trashed_at IS NULL AND p.ref <> '' "
 	"AND " LINK_IS_VALID,
 	{INT8OID}};
+static CatalogQuery links_trashed = {"SELECT CASE WHEN s.trashed_at IS NOT NULL THEN s.sheet_id ELSE 0 END "
+									 "FROM sheet.link l JOIN sheet.sheet s USING (sheet_id) "
+									 "WHERE l.link_id = -$1 AND l.rectangle",
+									 {INT8OID}};
 /* What the revocation, or the last ones, have left. Bounded, whatever that is; edits do not read it. Planned for the
  * sheet: it may have many more revoked links than others. */
 static CatalogQuery links_delete_rects = {
@@ -492,8 +496,14 @@ sheet_link_place(PG_FUNCTION_ARGS)
 Datum
 sheet_link_target(PG_FUNCTION_ARGS)
 {
+	int64 trashed = 0;
+
 	permission_require_gateway();
 	catalog_require_args(fcinfo);
+	if (!catalog_find_int64(&links_trashed, fcinfo->args, true, &trashed))
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("the link is not to a part of a sheet")));
+	if (trashed != 0)
+		permission_deny_trashed(trashed);
 	return catalog_return_rows(fcinfo, &links_target, fcinfo->args, true);
 }
 

@@ -319,7 +319,7 @@ static const char target_sql[] = "SELECT sheet_id FROM sheet.link_target($1)";
 static void
 part_missing(Request *request)
 {
-	request_error(request, 403, "the link is not to a part of a sheet, or the part has been deleted");
+	request_error(request, 403, "the part of the sheet has been deleted");
 }
 
 static void
@@ -353,7 +353,9 @@ part_found(Request *request, PGresult *res)
 	RangeKey key = {.form = RANGE_PART, .link_id = -request->claims.uid};
 	RangeAnswer *answer;
 
-	if (!request_succeeded(res))
+	if (strcmp(pgresult_sqlstate(res), "42809") == 0)
+		request_error(request, 403, "the link is not to a part of a sheet");
+	else if (!request_succeeded(res))
 		request_sql_error(request, res);
 	else if (PQntuples(res) == 0)
 		part_missing(request);
