@@ -437,9 +437,10 @@ COMMENT ON FUNCTION sheet.file_delete(bigint, bigint) IS
 CREATE FUNCTION sheet.file_get(upload_id bigint, part integer) RETURNS bytea
 	LANGUAGE c STRICT STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_file_get';
 COMMENT ON FUNCTION sheet.file_get(bigint, integer) IS 'One part of a file; null past its end. For gateways.';
-CREATE FUNCTION sheet.file_list(sheet_id bigint) RETURNS SETOF text
+CREATE FUNCTION sheet.file_list(sheet_id bigint) RETURNS TABLE (name text, link_key text)
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_file_list';
-COMMENT ON FUNCTION sheet.file_list(bigint) IS 'The names of a sheet''s files. For gateways.';
+COMMENT ON FUNCTION sheet.file_list(bigint) IS
+	'The finished files of a sheet. link_key: opens the file without an account. For gateways.';
 
 -- ---- one gateway without ZooKeeper ----
 

@@ -113,9 +113,9 @@ describe('access tokens', () => {
 		const form = multipart([['token', token], ['fid', `${fid}`], ['uploadfile', Buffer.from('x'), 'x.txt', 'text/plain']]);
 		const uploaded = await request(gateway, 'POST', '/uploadchunk', form);
 		assert.equal(uploaded.json.msg, 33, uploaded.text);
-		assert.deepEqual(await done(200, 'GET', `/v2/sheets/${fid}/files`, undefined, { token }), {
-			files: [{ name: 'x.txt', url: `/getchunk?fid=${fid}&chunk=x.txt` }],
-		});
+		const { files } = await done(200, 'GET', `/v2/sheets/${fid}/files`, undefined, { token });
+		assert.deepEqual(files, [{ name: 'x.txt', url: uploaded.json.url }]);
+		assert.equal((await request(gateway, 'GET', new URL(files[0].url).pathname)).text, 'x');
 	});
 
 	test('that are wrong are refused, and after many of them the network', async () => {

@@ -100,7 +100,8 @@ static CatalogQuery files_get = {"SELECT p.data FROM sheet.file_part p JOIN shee
 								 "WHERE p.upload_id = $1 AND p.part = $2 AND c.size IS NOT NULL",
 								 {INT8OID, INT4OID}};
 static CatalogQuery files_list = {
-	"SELECT name COLLATE \"default\" FROM sheet.file WHERE sheet_id = $1 AND size IS NOT NULL ORDER BY upload_id",
+	"SELECT name COLLATE \"default\", link_key FROM sheet.file WHERE sheet_id = $1 AND size IS NOT NULL "
+	"ORDER BY upload_id",
 	{INT8OID}};
 
 /* ---- quota ---- */

@@ -29,7 +29,7 @@ static const char api_purge_sql[] = "SELECT sheet.purge($1, $2)";
 static const char api_recover_sql[] = "SELECT sheet.recover($1, $2)";
 static const char api_share_sql[] = "SELECT sheet.share($1, $2, $3, $4)";
 static const char api_unshare_sql[] = "SELECT sheet.unshare($1, $2, $3)";
-static const char api_files_sql[] = "SELECT f FROM sheet.file_list($1) f";
+static const char api_files_sql[] = "SELECT name, link_key FROM sheet.file_list($1)";
 
 enum
 {
@@ -347,9 +347,8 @@ sheet_files_answered(Request *request, PGresult *res)
 	{
 		buf_puts(&body, i > 0 ? ",{\"name\":" : "{\"name\":");
 		buf_puts_json(&body, PQgetvalue(res, i, 0));
-		buf_printf(&body, ",\"url\":\"/getchunk?fid=%lld&chunk=", (long long) request->sheet_id);
-		buf_puts_url(&body, PQgetvalue(res, i, 0));
-		buf_puts(&body, "\"}");
+		routes_put_file_url(&body, request, PQgetvalue(res, i, 1), PQgetvalue(res, i, 0));
+		buf_puts(&body, "}");
 	}
 	buf_puts(&body, "]}");
 	request_add_header(request, "Cache-Control", "private, no-cache");

@@ -25,7 +25,7 @@ static const char sheet_rename_sql[] = "SELECT sheet.rename($1, $2, $3)";
 static const char sheet_trash_sql[] = "SELECT sheet.trash($1, $2)";
 static const char sheet_purge_sql[] = "SELECT sheet.purge($1, $2)";
 static const char sheet_recover_sql[] = "SELECT sheet.recover($1, $2)";
-static const char sheet_files_sql[] = "SELECT f FROM sheet.file_list($1) f";
+static const char sheet_files_sql[] = "SELECT name FROM sheet.file_list($1)";
 
 /* ---- JSON ---- */
 
