@@ -422,8 +422,9 @@ CREATE FUNCTION sheet.account_files(max_rows integer DEFAULT 200, before bigint 
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_account_files';
 COMMENT ON FUNCTION sheet.account_files(integer, bigint, bigint) IS
 	'A page of the files that the account has uploaded, newest first: those with an upload_id below '
-	'`before`. link_key: opens the file without an account; null while its sheet is in the trash, or '
-	'if the account can no longer see it. The page has max_rows rows unless the list ends.';
+	'`before`. sheet_id: null if the account can no longer see the sheet. link_key: opens the file '
+	'without an account; null then, and while its sheet is in the trash. The page has max_rows rows '
+	'unless the list ends.';
 CREATE FUNCTION sheet.file_usage(as_uid bigint DEFAULT NULL) RETURNS TABLE (used bigint, quota bigint)
 	LANGUAGE c STABLE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_file_usage';
 COMMENT ON FUNCTION sheet.file_usage(bigint) IS
@@ -432,8 +433,8 @@ COMMENT ON FUNCTION sheet.file_usage(bigint) IS
 CREATE FUNCTION sheet.file_delete(upload_id bigint, as_uid bigint DEFAULT NULL) RETURNS void
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_file_delete';
 COMMENT ON FUNCTION sheet.file_delete(bigint, bigint) IS
-	'Deletes a file for good. Who has uploaded it, and owners of its sheet. 42704: there is no such '
-	'file, or the account does not see it.';
+	'Deletes a file for good. Who has uploaded it, even without access to its sheet, and owners of the '
+	'sheet. 42704: there is no such file, or the account may not delete it.';
 CREATE FUNCTION sheet.file_get(upload_id bigint, part integer) RETURNS bytea
 	LANGUAGE c STRICT STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_file_get';
 COMMENT ON FUNCTION sheet.file_get(bigint, integer) IS 'One part of a file; null past its end. For gateways.';

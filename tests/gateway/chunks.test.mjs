@@ -536,8 +536,21 @@ describe('refusals', () => {
 		assert.equal(await cluster.psql(`SELECT count(*) FROM sheet.file_part WHERE upload_id = ${listed[1].id}`), '0');
 		assert.equal(await cluster.psql(`SELECT sum(bytes) FROM sheet.file_use u JOIN sheet.account a USING (uid) WHERE a.name = '${cleo.username}'`), '18');
 		await call(gateway, '/deletesheet', { token: cleo.token, fid: sheet }, 16);
-		assert.deepEqual(await files(), { files: [], next: null, used: null, quota: null });
+		const shown = async () => (await files()).files.map(({ name, fid, url }) => [name, fid, url]);
+		assert.deepEqual(await shown(), ['p2.png', 'p0.png'].map((name) => [name, sheet, null]));
 		assert.equal((await remove(listed[0].id)).status, 200, 'the owner of the sheet, also from the trash');
+		// What counts for the quota can be deleted, also when its sheet is not shared with the account any more.
+		const other = await newSheet(gateway, ben);
+		await cluster.psql(`SELECT sheet.share_link(${other}, NULL)`);
+		const role = (role) => cluster.psql(`SELECT sheet.${role ? 'share' : 'unshare'}(${other}, '${cleo.username}'${role ? `, '${role}'` : ''})`);
+		await role('editor');
+		assert.equal((await upload(Buffer.from('a picture'), 'left.png', { token: cleo.token, sheet: other })).json.msg, 33);
+		await role(null);
+		assert.deepEqual(await shown(), [['left.png', null, null], ['p0.png', sheet, null]]);
+		const [{ id }] = (await files()).files;
+		assert.equal((await remove(id, { authorization: `Bearer ${anna.token}` })).status, 404);
+		assert.equal((await remove(id)).status, 200);
+		assert.deepEqual(await shown(), [['p0.png', sheet, null]]);
 	});
 
 	test('who has signed in sees pictures by a cookie that is good for nothing else', async () => {

@@ -83,11 +83,11 @@ static CatalogQuery files_by_digest = {
 	{BYTEAOID, TEXTOID}};
 /* The sheets are looked up for the rows of the page only. */
 static CatalogQuery files_of_account = {
-	"SELECT f.upload_id, f.sheet_id, f.name, f.size, f.created_at, CASE WHEN s.trashed_at IS NULL AND "
-	"sheet.role_of(f.sheet_id, $1) IS NOT NULL THEN f.link_key END FROM (SELECT upload_id, sheet_id, "
-	"name COLLATE \"default\" AS name, size, created_at, link_key FROM sheet.file WHERE uid = $1 AND upload_id < $2 "
-	"AND size IS NOT NULL ORDER BY upload_id DESC LIMIT $3) f JOIN sheet.sheet s USING (sheet_id) "
-	"ORDER BY f.upload_id DESC",
+	"SELECT f.upload_id, CASE WHEN f.seen THEN f.sheet_id END, f.name, f.size, f.created_at, "
+	"CASE WHEN f.seen AND s.trashed_at IS NULL THEN f.link_key END FROM (SELECT upload_id, sheet_id, "
+	"name COLLATE \"default\" AS name, size, created_at, link_key, sheet.role_of(sheet_id, $1) IS NOT NULL AS seen "
+	"FROM sheet.file WHERE uid = $1 AND upload_id < $2 AND size IS NOT NULL ORDER BY upload_id DESC LIMIT $3) f "
+	"JOIN sheet.sheet s USING (sheet_id) ORDER BY f.upload_id DESC",
 	{INT8OID, INT8OID, INT4OID}};
 static CatalogQuery files_owner = {"SELECT sheet_id, uid FROM sheet.file WHERE upload_id = $1 AND size IS NOT NULL",
 								   {INT8OID}};
@@ -403,14 +403,14 @@ sheet_file_usage(PG_FUNCTION_ARGS)
 	return catalog_return_rows(fcinfo, &files_usage, args, true);
 }
 
-/* The account may delete the file: it has uploaded it and still sees the sheet, or owns the sheet. */
+/* The account may delete the file: it has uploaded it, or owns the sheet. Files of a sheet that it can no longer see
+ * count for its quota, too. */
 static bool
 files_may_delete(int64 upload_id, int64 as_uid)
 {
 	NullableDatum arg = CATALOG_INT64(upload_id);
 	int64 uid = permission_uid(as_uid), sheet_id = 0, uploader = 0;
 	CatalogScope scope;
-	SheetRole role;
 
 	catalog_begin(&scope);
 	if (catalog_run_latest(&files_owner, &arg) > 0)
@@ -421,8 +421,7 @@ files_may_delete(int64 upload_id, int64 as_uid)
 	catalog_end(&scope);
 	if (sheet_id == 0)
 		return false;
-	role = permission_role(sheet_id, as_uid);
-	return role == ROLE_OWNER || (role != ROLE_NONE && uid != 0 && uploader == uid);
+	return (uid != 0 && uploader == uid) || permission_role(sheet_id, as_uid) == ROLE_OWNER;
 }
 
 /* file_delete(upload_id, as_uid) */

@@ -29,20 +29,23 @@ routes_put_file_url(Buf *to, const Request *request, const char *key, const char
 static void
 files_answered(Request *request, PGresult *res)
 {
-	int rows = PQntuples(res), shown = 0;
+	int rows = PQntuples(res);
 	Buf body = {NULL, 0, 0};
 
 	buf_puts(&body, "{\"files\":[");
 	for (int i = 0; i < rows; i++)
 	{
-		if (PQgetisnull(res, i, 5))
-			continue; /* of a sheet that the account cannot open */
-		buf_printf(&body, "%s{\"id\":%s,\"fid\":%s", shown++ > 0 ? "," : "", PQgetvalue(res, i, 0),
-				   PQgetvalue(res, i, 1));
+		if (PQgetisnull(res, i, 0))
+			break; /* there are no files */
+		buf_printf(&body, "%s{\"id\":%s,\"fid\":%s", i > 0 ? "," : "", PQgetvalue(res, i, 0),
+				   PQgetisnull(res, i, 1) ? "null" : PQgetvalue(res, i, 1));
 		routes_put_member(&body, "name", PQgetvalue(res, i, 2));
 		buf_printf(&body, ",\"size\":%s", PQgetvalue(res, i, 3));
 		routes_put_time_member(&body, "at", PQgetvalue(res, i, 4));
-		routes_put_file_url(&body, request, PQgetvalue(res, i, 5), PQgetvalue(res, i, 2));
+		if (PQgetisnull(res, i, 5))
+			buf_puts(&body, ",\"url\":null"); /* of a sheet that the account cannot open */
+		else
+			routes_put_file_url(&body, request, PQgetvalue(res, i, 5), PQgetvalue(res, i, 2));
 		buf_puts(&body, "}");
 	}
 	buf_printf(&body, "],\"next\":%s", rows == FILES_PAGE ? PQgetvalue(res, rows - 1, 0) : "null");

@@ -10,12 +10,13 @@ import './album.css';
 
 interface Uploaded {
 	id: number;
-	/** Its sheet. */
-	fid: number;
+	/** Its sheet; null: the account can no longer see it. */
+	fid: number | null;
 	name: string;
 	size: number;
 	at: string;
-	url: string;
+	/** null: nobody can open it, because its sheet is in the trash, or the account can no longer see the sheet. */
+	url: string | null;
 }
 
 interface AlbumPage {
@@ -31,7 +32,7 @@ const pictureName = /\.(png|jpe?g|gif|webp|avif)$/i;
 const isPicture = ({ name }: Uploaded) => pictureName.test(name);
 
 /** The forms in which an address is copied. */
-export const forms: Record<string, (file: Pick<Uploaded, 'name' | 'url'>) => string> = {
+export const forms: Record<string, (file: { name: string; url: string }) => string> = {
 	plain: ({ url }) => url,
 	markdown: ({ name, url }) =>
 		`${pictureName.test(name) ? '!' : ''}[${name.replace(/[\\[\]`*_<]/g, '\\$&')}](${url.replace(/[()]/g, (sign) => (sign === '(' ? '%28' : '%29'))})`,
@@ -105,25 +106,35 @@ export function openAlbum(session: Session, sheetName: (fid: number) => string |
 
 	function itemOf(file: Uploaded): HTMLElement {
 		const { name, size, at, fid, url } = file;
-		const place = new URL(url).pathname;
+		const place = url === null ? null : new URL(url).pathname;
 		const ending = /\.([^.]{1,5})$/.exec(name)?.[1]?.toUpperCase() ?? '';
 		const sign = h('span', { class: 'ending', 'aria-hidden': 'true' }, ending || '…');
 		// A file whose name is that of a picture may be something else.
-		const thumbnail = isPicture(file) ? h('img', { loading: 'lazy', decoding: 'async', alt: '', src: place, error: () => thumbnail.replaceWith(sign) }) : sign;
-		const copies = Object.entries(forms).map(([form, write]) =>
-			button(t(`album.${form}`), () => copyText(write(file)), { 'aria-label': t(`album.${form}Of`, { name }) }),
-		);
+		const thumbnail =
+			place !== null && isPicture(file)
+				? h('img', { loading: 'lazy', decoding: 'async', alt: '', src: place, error: () => thumbnail.replaceWith(sign) })
+				: sign;
+		const copies =
+			url === null
+				? []
+				: Object.entries(forms).map(([form, write]) =>
+						button(t(`album.${form}`), () => copyText(write({ name, url })), { 'aria-label': t(`album.${form}Of`, { name }) }),
+					);
+		const link = fid !== null && h('a', { href: `/?id=${fid}` }, sheetName(fid) ?? t('album.sheet', { fid }));
+		const state = fid === null ? t('album.notShared') : url === null && t('album.trashed');
 		const item = h(
 			'li',
 			{},
-			h('a', { class: 'thumbnail', href: place, target: '_blank', rel: 'noopener', 'aria-label': name }, thumbnail),
+			place === null
+				? h('span', { class: 'thumbnail' }, thumbnail)
+				: h('a', { class: 'thumbnail', href: place, target: '_blank', rel: 'noopener', 'aria-label': name }, thumbnail),
 			h('p', { class: 'name' }, name),
 			h('p', { class: 'about' }, `${sizeText(size)} · `, h('time', { datetime: at }, formatTime(at))),
-			h('p', { class: 'about' }, h('a', { href: `/?id=${fid}` }, sheetName(fid) ?? t('album.sheet', { fid }))),
+			h('p', { class: 'about' }, link, link && state && ' · ', state),
 			h(
 				'div',
 				{ class: 'copies', role: 'group', 'aria-label': t('album.copyOf', { name }) },
-				h('span', { class: 'about' }, t('album.copy')),
+				url !== null && h('span', { class: 'about' }, t('album.copy')),
 				...copies,
 				button(t('album.delete'), () => void ask(), { class: 'danger', 'aria-label': t('album.deleteOf', { name }) }),
 			),
