@@ -159,8 +159,15 @@ test('share links', { timeout: 420000 }, async (t) => {
 		await page.getByText('The link by which you have entered opens this sheet no more').first().waitFor();
 		await page.locator('.kept-item', { hasText: 'half' }).getByRole('button', { name: 'Copy' }).click();
 		assert.equal(await page.evaluate(() => navigator.clipboard.readText()), 'half');
+		const asked = page.waitForEvent('dialog').then(async (dialog) => {
+			const text = dialog.message();
+			await dialog.accept();
+			return text;
+		});
 		await page.getByRole('button', { name: 'Leave' }).last().click();
+		assert.match(await asked, /They are discarded when you leave/);
 		await page.locator('main.sign-in').waitFor();
+		await waitUntil(async () => (await zoe.rowsKept()) === 0, 'what the guest has left unsaved to be removed from the browser');
 	});
 
 	await step('by a link to view, the sheet can only be read', async () => {

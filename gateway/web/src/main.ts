@@ -14,7 +14,10 @@ export interface Leaving {
 	unsaved(): number;
 	/** Number of uploads that have not ended. */
 	uploading?(): number;
-	end(): void;
+	/** Number of edits that are discarded when the visit of a guest ends. */
+	discarded?(): number;
+	/** visit: the visit of a guest ends, too. The next guest in this browser must not find its edits. */
+	end(visit?: boolean): void;
 }
 
 export interface Navigation {
@@ -39,14 +42,12 @@ const navigation: Navigation = {
 	toList: () => go('/'),
 	toSheet: (fid) => go(`/?id=${fid}`),
 	signIn() {
-		if (!mayLeave()) return;
-		forgetGuest();
+		if (!endVisit()) return;
 		begin();
 		askSignIn();
 	},
 	leave() {
-		if (!mayLeave()) return;
-		forgetGuest();
+		if (!endVisit()) return;
 		history.pushState(null, '', '/');
 		void show();
 	},
@@ -59,9 +60,23 @@ const navigation: Navigation = {
 
 /** Whether the page may be left: nothing is unsaved, or the user agrees. Unsaved edits stay in IndexedDB. */
 function mayLeave(): boolean {
-	const [count, uploads] = [leaving?.unsaved() ?? 0, leaving?.uploading?.() ?? 0];
-	if (uploads > 0 && !window.confirm(t('editor.leaveUploads', { count: uploads }))) return false;
-	return count === 0 || window.confirm(t('editor.leave', { count }));
+	const count = leaving?.unsaved() ?? 0;
+	return mayCancelUploads() && (count === 0 || window.confirm(t('editor.leave', { count })));
+}
+
+function mayCancelUploads(): boolean {
+	const count = leaving?.uploading?.() ?? 0;
+	return count === 0 || window.confirm(t('editor.leaveUploads', { count }));
+}
+
+/** Ends the visit of a guest, unless the user wants to keep the edits that are not saved. */
+function endVisit(): boolean {
+	const count = leaving?.discarded?.() ?? 0;
+	if (!mayCancelUploads() || (count > 0 && !window.confirm(t('editor.leaveVisit', { count })))) return false;
+	forgetGuest();
+	leaving?.end(true);
+	leaving = null;
+	return true;
 }
 
 function go(to: string): void {

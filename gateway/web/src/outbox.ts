@@ -15,6 +15,8 @@ export interface Row {
 	/** The operation's, or a negative number: edits that are not an operation any more. */
 	n: number;
 	uid: number;
+	/** The name of a guest. All guests of a link have one uid. */
+	guest?: string;
 	sheet: number;
 	client: number;
 	acked: number;
@@ -108,6 +110,9 @@ async function isOpen(page: number): Promise<boolean> {
 const put = (...rows: Row[]) => transact('readwrite', (store) => rows.forEach((row) => store.put(row)));
 const erase = (page: number, n: number) => transact('readwrite', (store) => store.delete([page, n]));
 
+/** Who may send or see a row. */
+const ownerOf = ({ uid, username, link }: Session): Pick<Row, 'uid' | 'guest'> => ({ uid, ...(link !== undefined && { guest: username }) });
+
 /** The operations of this page. */
 export class PageOutbox implements Outbox {
 	readonly page = newClient();
@@ -117,7 +122,7 @@ export class PageOutbox implements Outbox {
 	private works = true;
 
 	constructor(
-		private readonly uid: number,
+		private readonly session: Session,
 		private readonly sheet: number,
 		/** Edits cannot be stored. Called once. */
 		private readonly onFailure: () => void,
@@ -140,8 +145,8 @@ export class PageOutbox implements Outbox {
 		);
 	}
 
-	private named(n: number): Pick<Row, 'page' | 'n' | 'uid' | 'sheet'> {
-		return { page: this.page, n, uid: this.uid, sheet: this.sheet };
+	private named(n: number): Pick<Row, 'page' | 'n' | 'uid' | 'guest' | 'sheet'> {
+		return { page: this.page, n, ...ownerOf(this.session), sheet: this.sheet };
 	}
 
 	private store(rows: Row[]): void {
@@ -168,6 +173,11 @@ export class PageOutbox implements Outbox {
 			if (edits.length > 0) this.store([{ ...this.named(n), client: 0, acked: 0, base: 0, edits: [...edits], at: Date.now(), refused: true }]);
 			else this.remove(n);
 		};
+	}
+
+	/** Removes what the user has written and the sheet does not have: in this page, and in those that are closed. */
+	async discard(): Promise<void> {
+		for (const { page, n } of await rowsOf(this.session)) if (page === this.page || !(await isOpen(page))) await erase(page, n);
 	}
 
 	close(): void {
@@ -205,7 +215,7 @@ export function watchLeftovers(session: Session, own: number, show: (leftovers: 
 		}
 	};
 	const report = async (sent: Row[]): Promise<number> => {
-		const rows = (await rowsOf(session.uid)).filter(({ page }) => page !== own);
+		const rows = (await rowsOf(session)).filter(({ page }) => page !== own);
 		const unsent = rows.filter(({ refused }) => !refused);
 		const open = new Set<number>();
 		for (const page of new Set(rows.map((row) => row.page))) if (await isOpen(page)) open.add(page);
@@ -225,7 +235,7 @@ export function watchLeftovers(session: Session, own: number, show: (leftovers: 
 }
 
 async function sendLeftovers(session: Session, own: number): Promise<Row[]> {
-	const unsent = async () => (await rowsOf(session.uid)).filter(({ page, refused }) => page !== own && !refused);
+	const unsent = async () => (await rowsOf(session)).filter(({ page, refused }) => page !== own && !refused);
 	const sent: Row[] = [];
 	for (const page of new Set((await unsent()).map((row) => row.page))) {
 		const send = async () => {
@@ -238,9 +248,10 @@ async function sendLeftovers(session: Session, own: number): Promise<Row[]> {
 	return sent;
 }
 
-async function rowsOf(uid: number): Promise<Row[]> {
+async function rowsOf(session: Session): Promise<Row[]> {
+	const { uid, guest } = ownerOf(session);
 	const rows = (await transact<Row[]>('readonly', (store) => store.getAll())) ?? [];
-	return rows.filter((row) => row.uid === uid);
+	return rows.filter((row) => row.uid === uid && row.guest === guest);
 }
 
 /** Close codes that say nothing of what was left. */

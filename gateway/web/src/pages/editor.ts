@@ -104,7 +104,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		return session.seq;
 	};
 	const context = { session: account, sheetApi, drawers, selection: () => selectedRange, seq: seqNow };
-	const outbox = new PageOutbox(account.uid, fid, () => notify(t('kept.notStored'), 'problem'));
+	const outbox = new PageOutbox(account, fid, () => notify(t('kept.notStored'), 'problem'));
 	const gridTexts = readTexts(language);
 	let view: UniverView | null = null;
 	let viewComing = false;
@@ -559,7 +559,8 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 	return {
 		unsaved,
 		uploading: () => pictures.count,
-		end() {
+		discarded: () => unsaved() + kept.count + elsewhere,
+		end(visit = false) {
 			draft.end();
 			pictures.end();
 			gone = true;
@@ -573,7 +574,8 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			menu.close();
 			more.close();
 			endWatch();
-			void session.stop().then(() => outbox.close());
+			const stopped = session.stop();
+			void (visit ? stopped.then(() => outbox.discard()).catch(() => {}) : stopped).then(() => outbox.close());
 			view?.dispose();
 			view = null;
 		},

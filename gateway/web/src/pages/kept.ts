@@ -30,6 +30,11 @@ export class KeptList {
 		private readonly selected: () => Place,
 	) {}
 
+	/** Number of what is offered. */
+	get count(): number {
+		return this.items.length;
+	}
+
 	/** Offers edits, and keeps them until the user has decided. `reason` says why they are not in the sheet. */
 	add(edits: readonly Edit[], reason: string, keep: Keep, others: readonly Edit[] = []): void {
 		const cells = edits.filter(isCell);
