@@ -55,7 +55,7 @@ async function request(base: string, path: string, init: RequestInit, timeout = 
 	const response = await fetch(base + path, {
 		credentials: cookiePaths.has(path) ? 'same-origin' : 'omit',
 		...init,
-		signal: AbortSignal.timeout(timeout),
+		signal: AbortSignal.timeout?.(timeout),
 		cache: 'no-store',
 	});
 	// v1's routes answer a refusal with 200, v2's with HTTP status codes.

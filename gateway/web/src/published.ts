@@ -27,7 +27,7 @@ async function refresh(): Promise<void> {
 	busy = true;
 	try {
 		const headers: HeadersInit = etag ? { 'if-none-match': etag } : {};
-		const answer = await fetch(location.pathname, { cache: 'no-store', credentials: 'omit', headers, signal: AbortSignal.timeout(longestMs) });
+		const answer = await fetch(location.pathname, { cache: 'no-store', credentials: 'omit', headers, signal: AbortSignal.timeout?.(longestMs) });
 		if (answer.status === 200 || answer.status === 404) show(await answer.text());
 		if (answer.status === 404) {
 			etag = undefined;

@@ -31,6 +31,8 @@ interface Job {
 	before: string;
 }
 
+const named = ({ row, col }: Place) => ({ cell: cellName(row, col) });
+
 export class Pictures {
 	readonly element = h('span', { class: 'uploads' });
 	private readonly jobs = new Set<Job>();
@@ -67,8 +69,8 @@ export class Pictures {
 			if (content === null || ended.signal.aborted) return;
 			const { place } = job;
 			if (!place) sheet.offerLost(content);
-			else if (sheet.lacks([{ ...place, toRow: place.row, toCol: place.col }]) || sheet.contentAt(place) !== job.before)
-				sheet.offer({ ...place, content }, t('picture.changed', { cell: cellName(place.row, place.col) }));
+			else if (sheet.lacks([{ ...place, toRow: place.row, toCol: place.col }])) sheet.offer({ ...place, content }, t('picture.unread', named(place)));
+			else if (sheet.contentAt(place) !== job.before) sheet.offer({ ...place, content }, t('picture.changed', named(place)));
 			else sheet.write([{ ...place, content }]);
 		} catch {
 			notify(t('error.unreachable'), 'problem');

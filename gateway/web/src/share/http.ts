@@ -106,7 +106,7 @@ export interface Part {
 /** The cells that a guest may read, with a tag; null: they are the same as those that had the tag. */
 export async function readPart({ token }: Session, before: string | null): Promise<{ part: Part; tag: string | null } | null> {
 	const headers = { authorization: `Bearer ${token}`, ...(before !== null && { 'if-none-match': before }) };
-	const answer = await fetch('/v2/link/cells', { headers, cache: 'no-store', credentials: 'omit', signal: AbortSignal.timeout(10000) }).catch(() => null);
+	const answer = await fetch('/v2/link/cells', { headers, cache: 'no-store', credentials: 'omit', signal: AbortSignal.timeout?.(10000) }).catch(() => null);
 	if (answer?.status === 304) return null;
 	if (!answer?.ok) throw answer ? refusalOf(answer.status) : new ApiError(null);
 	return { part: (await answer.json()) as Part, tag: answer.headers.get('etag') };
