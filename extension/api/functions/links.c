@@ -210,7 +210,8 @@ links_is_hash(const char *password)
 	return strncmp(password, LINK_HASH_PREFIX, strlen(LINK_HASH_PREFIX)) == 0 && strlen(password) <= LINK_HASH_MAX;
 }
 
-/* What is stored of a password: "" for an empty one, the hash itself of one that a gateway has hashed. */
+/* Returns what is stored for a password: the hash of one in plain text; one that a gateway has hashed, and an empty
+ * one, as they are. */
 static NullableDatum
 links_arg_password(FunctionCallInfo fcinfo, int arg)
 {

@@ -11,8 +11,8 @@
  * A request reads the cells after it has found the link. If the link or its sheet has changed meanwhile, it begins
  * anew, and a link that has ended meanwhile is not found.
  *
- * What is in cells is shown as text. The policy of the page permits the gateway's own scripts, which an address can
- * only name, and one style sheet by its digest.
+ * Contents of cells are escaped, so none is HTML. The page's Content-Security-Policy permits scripts of the gateway
+ * itself, none within the page, and one style sheet by its digest.
  */
 #include "common/edit_codec.h"
 #include "http/request/range.h"

@@ -14,7 +14,7 @@ import { switches } from '../pages/switches';
 /** At least so much time is between two entrances that nobody has asked for, whatever ends the tokens. */
 const againMs = 5000;
 
-/** Letters of a name; some of them are two of a browser's. */
+/** Most characters of a name. An input counts UTF-16 units, of which a character has one or two. */
 const mostLetters = 50;
 
 /** A name for who gives none: that of the account or the last one. Guests who keep what is made up can be told apart. */

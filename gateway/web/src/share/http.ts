@@ -40,8 +40,8 @@ export async function linksOf({ token }: Session, fid: number): Promise<ShareLin
 }
 
 /**
- * Returns the address of the new link, which nobody is told again. Fails if rows or columns have moved after `seq`: the
- * rectangle of the values would be of other cells.
+ * Returns the address of the new link. It cannot be asked for later: only a digest of its key is stored.
+ * Fails if rows or columns have moved after `seq`: the rectangle of the values would be of other cells.
  */
 export async function createLink({ token }: Session, fid: number, values: LinkValues, seq?: number): Promise<string> {
 	const value = (await ask('POST', pathOf(fid), token, values, seq === undefined ? {} : { 'if-match': `"${seq}"` })) as { url?: unknown } | null;

@@ -24,7 +24,7 @@ interface CellStyle {
 }
 
 function cellOf(content: string | null | undefined, style: unknown): HTMLElement {
-	// Who shows a part may not want to show what its formulas refer to.
+	// The gateway sends no formulas: they may name cells outside the part.
 	const text = content === null ? '= …' : (content ?? '').replace(/^'/, '');
 	const cell = h('td', { class: content === null && 'formula', title: content === null && t('part.formulaHelp') }, text);
 	const { bl, it, ht, cl, bg } = (knownStyle(plainStyle(style)) ?? {}) as CellStyle;
