@@ -99,7 +99,8 @@ launcher_is_locked(Oid database)
 	return false;
 }
 
-/* Queues a search of each database that accepts connections and is not a template, or has its timer read. */
+/* Queues a search of each database that is not a template, or has its timer read. Workers also serve databases that do
+ * not allow connections. ALTER DATABASE has the timer read of what is not a template any more (databases.c). */
 static void
 launcher_visit_databases(void (*visit)(Oid database))
 {
@@ -114,7 +115,7 @@ launcher_visit_databases(void (*visit)(Oid database))
 	{
 		Form_pg_database row = (Form_pg_database) GETSTRUCT(tuple);
 
-		if (row->datallowconn && !row->datistemplate)
+		if (!row->datistemplate)
 			visit(row->oid);
 	}
 	table_endscan(scan);
@@ -122,8 +123,7 @@ launcher_visit_databases(void (*visit)(Oid database))
 	CommitTransactionCommand();
 }
 
-/* Returns false if the database does not exist, or its DROP DATABASE was interrupted (datconnlimit -2). Workers also
- * serve databases that do not allow connections. */
+/* Returns false if the database does not exist, or its DROP DATABASE was interrupted (datconnlimit -2). */
 static bool
 launcher_may_connect(Oid database)
 {

@@ -264,6 +264,26 @@ ok($standby->poll_query_until('postgres', q{SELECT count(*) = 0 FROM sheet.file 
 $standby->stop;
 
 # ---- the clock ----
+# ---- databases that allow no connections, templates, and new names ----
+for my $name ('closed', 'template')
+{
+	sql("CREATE DATABASE $name");
+	sql("CREATE EXTENSION pg_sheet; $setup", $name);
+}
+sql(q{SELECT upload('closed ' || n, '8 s') FROM generate_series(1, 5) n}, $_) for 'closed', 'template';
+sql('ALTER DATABASE closed ALLOW_CONNECTIONS false; ALTER DATABASE template IS_TEMPLATE true');
+$node->restart;
+$log = -s $node->logfile;
+ok($node->poll_query_until('postgres', 'SELECT served >= 5 FROM sheet.timer_stats'), 'the timer of a database that allows no connections is served after a restart');
+sql('ALTER DATABASE closed ALLOW_CONNECTIONS true; ALTER DATABASE template IS_TEMPLATE false');
+wait_until_removed('closed %', "nothing is left: $_", $_) for 'closed', 'template';
+sql(q{SELECT upload('now', '0'); SELECT upload('renamed', '8 s')}, 'template');
+wait_until_removed('now', 'a worker is in a database', 'template');
+sql('ALTER DATABASE template RENAME TO renamed');
+wait_until_removed('renamed', 'which gets another name, and its timer goes on', 'renamed');
+sql('DROP DATABASE renamed; DROP DATABASE closed');
+cmp_ok(scalar(() = slurp_file($node->logfile, $log) =~ /FATAL|ERROR:/g), '<', 10, 'and nothing of that fills the log');
+
 # A library in front of the system's adds the seconds that a file has to the time of day.
 my ($clock, $offset) = map { $node->basedir . "/$_" } 'clock.so', 'offset';
 system_or_bail('cc', '-shared', '-fPIC', '-O1', '-o', $clock, "$FindBin::Bin/../lib/stepped_clock.c");

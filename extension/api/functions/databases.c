@@ -8,7 +8,8 @@
  * made sure that nobody is connected, and its lock keeps everybody out. An error after that leaves a database that can
  * only be dropped again, and only memory is lost.
  *
- * A database that is created may be a copy of one whose timer has entries. So its timer is read.
+ * A database that is created may be a copy of one whose timer has entries, and one that is altered may have been a
+ * template, whose timer is not read when the server starts. So its timer is read.
  *
  * A standby drops databases in recovery, without this hook, and has nothing to remove: in recovery there are no writers
  * and reads use private memory, so nothing is kept under the number of a database before the promotion.
@@ -27,7 +28,7 @@
 
 static object_access_hook_type databases_next_hook = NULL;
 static Oid databases_dropped = InvalidOid; /* by this transaction, which can drop one at most */
-static Oid databases_created = InvalidOid; /* the same */
+static Oid databases_looked = InvalidOid;  /* created or altered by this transaction: the last one */
 
 /* The queue comes last, since removing sheets from the cache may add to it. */
 static void
@@ -35,13 +36,13 @@ databases_xact_callback(XactEvent event, void *arg)
 {
 	Oid database = databases_dropped;
 
-	if (event == XACT_EVENT_COMMIT && OidIsValid(databases_created))
+	if (event == XACT_EVENT_COMMIT && OidIsValid(databases_looked))
 	{
-		timer_look(databases_created);
+		timer_look(databases_looked);
 		workqueue_wake();
 	}
 	if (event != XACT_EVENT_PRE_COMMIT)
-		databases_created = InvalidOid;
+		databases_looked = InvalidOid;
 	databases_dropped = InvalidOid;
 	if (event != XACT_EVENT_PRE_COMMIT || !OidIsValid(database))
 		return;
@@ -66,10 +67,11 @@ databases_object_access(ObjectAccessType access, Oid catalog, Oid object, int su
 		databases_dropped = object;
 		workqueue_wake();
 	}
-	if (access == OAT_POST_CREATE)
-		databases_created = object;
 	if (access == OAT_POST_CREATE || access == OAT_POST_ALTER)
+	{
+		databases_looked = object;
 		follow_publish_database(object);
+	}
 }
 
 void
