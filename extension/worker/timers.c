@@ -87,6 +87,8 @@ timers_have_table(void)
 
 /* ---- a scan ---- */
 
+static CatalogQuery timers_repair_query = {"SELECT sheet.repair_timer()"};
+
 /* The last row is the first entry behind the window. */
 static CatalogQuery timers_scan_query = {
 	"(SELECT kind, id, at FROM sheet.timer WHERE at >= $1 AND at < $2 ORDER BY at LIMIT $3) UNION ALL "
@@ -137,6 +139,35 @@ timers_read_table(TimestampTz from, TimestampTz end, int64 limit)
 	return horizon;
 }
 
+/* Adds entries that are missing, once in the life of the process. Failing, it leaves this to a later process. */
+static void
+timers_repair(void)
+{
+	static bool repaired = false;
+	CatalogScope scope;
+
+	if (repaired)
+		return;
+	repaired = true;
+	PG_TRY();
+	{
+		worker_begin();
+		catalog_begin(&scope);
+		catalog_run(&timers_repair_query, NULL, false);
+		catalog_end(&scope);
+		worker_commit();
+	}
+	PG_CATCH();
+	{
+		ErrorData *error = worker_abort(timers_context);
+
+		ereport(DEBUG1, (errmsg_internal("pg_sheet: the timer's missing entries were not added: %s", error->message)));
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(timers_context);
+	CHECK_FOR_INTERRUPTS();
+}
+
 /* The horizon is raised before the snapshot is taken, so an entry is in the snapshot or told. An error ends the
  * process, and the next one reads the whole table. */
 static void
@@ -146,6 +177,8 @@ timers_scan(void)
 	bool all;
 	int limit = timer_window_scanned(timers_window, now, &all);
 
+	if (from == DT_NOBEGIN)
+		timers_repair();
 	timer_count(TIMER_SCANS, 1);
 	timer_lower_horizon(timers_read_table(all ? DT_NOBEGIN : from, now + TIMER_WINDOW_US, limit));
 }

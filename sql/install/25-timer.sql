@@ -59,6 +59,24 @@ $$;
 COMMENT ON FUNCTION sheet.expire_revoked_tokens(bigint[]) IS
 	'Internal: removes those of the accounts'' revoked tokens that expired a day ago.';
 
+-- ---- missing entries ----
+
+-- A parallel restore may restore an entry whose time has come before the object. Then the worker removes the entry, and
+-- nothing would remove the object. The cost is that of what has an end.
+CREATE FUNCTION sheet.repair_timer() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL UNSAFE
+	SET search_path = pg_catalog, pg_temp AS $$
+	WITH added AS (INSERT INTO sheet.timer (kind, id, at)
+		SELECT 'upload', f.upload_id, f.created_at + interval '1 day' FROM sheet.file f
+		WHERE f.size IS NULL AND NOT EXISTS (SELECT FROM sheet.timer t WHERE t.kind = 'upload' AND t.id = f.upload_id)
+		UNION ALL
+		SELECT 'revoked tokens', r.uid, min(r.expires_at) + interval '1 day' FROM sheet.revoked_token r
+		WHERE NOT EXISTS (SELECT FROM sheet.timer t WHERE t.kind = 'revoked tokens' AND t.id = r.uid) GROUP BY r.uid
+		ON CONFLICT DO NOTHING RETURNING 1)
+	SELECT count(*) FROM added
+$$;
+COMMENT ON FUNCTION sheet.repair_timer() IS
+	'Internal: adds the entries that are missing for unfinished uploads and revoked tokens. Returns their number.';
+
 -- ---- counters ----
 
 CREATE FUNCTION sheet.timer_stats_read(OUT served bigint, OUT failures bigint, OUT scans bigint, OUT wakes bigint,

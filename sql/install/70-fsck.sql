@@ -62,7 +62,8 @@ CREATE PROCEDURE sheet.fsck_all("full" boolean DEFAULT false, repair boolean DEF
 	AS 'MODULE_PATHNAME', 'sheet_fsck_all';
 COMMENT ON PROCEDURE sheet.fsck_all(boolean, boolean, bigint) IS
 	'Checks all sheets with ids above "after", in the order of their ids, as sheet.fsck does, and '
-	'commits after each. Each sheet with findings raises a warning. sheet.fsck_progress shows the '
+	'commits after each. Each sheet with findings raises a warning. A repair also adds the entries of '
+	'the timer that are missing after a parallel restore. sheet.fsck_progress shows the '
 	'progress; an error or a cancellation shows where to continue. Superusers.';
 
 CREATE FUNCTION sheet.fsck_progress_read(OUT pid integer, OUT datid oid, OUT "full" boolean, OUT repair boolean, OUT sheets_total bigint,

@@ -219,10 +219,14 @@ sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type 
 $node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'pg_sheet launcher'}) or die;
 wait_until_removed('relaunched %', 'and so has the launcher');
 sql(q{SELECT upload('crash ' || n, interval '10 ms' * n) FROM generate_series(1, 200) n});
+sql(q{SELECT upload('orphan ' || n, '2 s') FROM generate_series(1, 3) n; SELECT sheet.account_revoke_token(sheet.account_create('orphan', NULL, 'hash'), 1, extract(epoch FROM now())::bigint - 86398)});
+sql(q{DELETE FROM sheet.timer t USING sheet.file f WHERE f.upload_id = t.id AND f.name LIKE 'orphan %'; DELETE FROM sheet.timer WHERE kind = 'revoked tokens' AND id = (SELECT uid FROM sheet.account WHERE name = 'orphan')});
 $node->stop('immediate');
 $node->start;
 wait_until_removed('crash %', 'the server crashes: nothing is lost');
 wait_until_removed('soon', 'nor what was to end later');
+wait_until_removed('orphan %', 'entries that are missing are added when the server starts');
+ok($node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM sheet.revoked_token JOIN sheet.account USING (uid) WHERE name = 'orphan'}), 'of each kind');
 
 # ---- other databases ----
 sql(q{CREATE DATABASE two});
@@ -236,6 +240,15 @@ my $dump = $node->basedir . '/timer.sql';
 command_ok([ 'pg_dump', '-f', $dump, $node->connstr('two') ], 'a database is dumped');
 command_ok([ 'psql', '-XqAt', '-v', 'ON_ERROR_STOP=1', '-f', $dump, $node->connstr('restored') ], 'and restored');
 wait_until_removed('dumped %', 'the entries of a dump are served where it is restored', 'restored');
+# As after a parallel restore that has lost the entry.
+sql(q{SELECT upload('lost', '1 s'); DELETE FROM sheet.timer t USING sheet.file f WHERE f.upload_id = t.id AND f.name = 'lost'; SELECT sheet.file_begin(sheet.create('files'), 'has one', NULL, NULL)}, 'restored');
+($code, $out, $err) = $node->psql('restored', q{CALL sheet.fsck_all(repair => false); SELECT count(*) FROM sheet.timer});
+is($out, 2, 'without a repair fsck_all adds nothing to the entries of others');
+($code, $out, $err) = $node->psql('restored', q{CALL sheet.fsck_all()});
+like($err, qr/entries of the timer that were missing: 1, all added.*findings: 1, repaired: 1/s, 'entries that are missing are added by fsck_all');
+wait_until_removed('lost', 'and served', 'restored');
+($code, $out, $err) = $node->psql('restored', q{CALL sheet.fsck_all()});
+like($err, qr/findings: 0, repaired: 0/, 'once');
 sql(q{SELECT upload('sleeping', '30 s'); SELECT upload('now', '0')}, $_) for 'two', 'copy', 'restored';
 wait_until_removed('now', "databases take turns: $_", $_) for 'two', 'copy', 'restored';
 $node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_stat_activity WHERE backend_type = 'pg_sheet timer'}) or die;
@@ -251,19 +264,6 @@ sql(q{SELECT upload('again', '500 ms')}, 'two');
 wait_until_removed('again', 'an extension that is dropped and created has a timer', 'two');
 sql(q{DROP DATABASE two});
 
-# ---- a standby ----
-wait_until_idle();
-my $standby = start_standby($node, 'timer_standby');
-sql(q{SELECT upload('standby ' || n, '2 s') FROM generate_series(1, 10) n});
-$node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));
-$node->stop('immediate');
-sleep 0.1 while $standby->safe_psql('postgres', q{SELECT max(at) > clock_timestamp() FROM sheet.timer WHERE kind = 'upload'}) eq 't';
-is($standby->safe_psql('postgres', q{SELECT count(*) FROM sheet.file WHERE name LIKE 'standby %'}), 10, 'a standby removes nothing');
-$standby->promote;
-ok($standby->poll_query_until('postgres', q{SELECT count(*) = 0 FROM sheet.file WHERE name LIKE 'standby %'}), 'until it is promoted');
-$standby->stop;
-
-# ---- the clock ----
 # ---- databases that allow no connections, templates, and new names ----
 for my $name ('closed', 'template')
 {
@@ -284,6 +284,19 @@ wait_until_removed('renamed', 'which gets another name, and its timer goes on', 
 sql('DROP DATABASE renamed; DROP DATABASE closed');
 cmp_ok(scalar(() = slurp_file($node->logfile, $log) =~ /FATAL|ERROR:/g), '<', 10, 'and nothing of that fills the log');
 
+# ---- a standby ----
+wait_until_idle();
+my $standby = start_standby($node, 'timer_standby');
+sql(q{SELECT upload('standby ' || n, '2 s') FROM generate_series(1, 10) n});
+$node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));
+$node->stop('immediate');
+sleep 0.1 while $standby->safe_psql('postgres', q{SELECT max(at) > clock_timestamp() FROM sheet.timer WHERE kind = 'upload'}) eq 't';
+is($standby->safe_psql('postgres', q{SELECT count(*) FROM sheet.file WHERE name LIKE 'standby %'}), 10, 'a standby removes nothing');
+$standby->promote;
+ok($standby->poll_query_until('postgres', q{SELECT count(*) = 0 FROM sheet.file WHERE name LIKE 'standby %'}), 'until it is promoted');
+$standby->stop;
+
+# ---- the clock ----
 # A library in front of the system's adds the seconds that a file has to the time of day.
 my ($clock, $offset) = map { $node->basedir . "/$_" } 'clock.so', 'offset';
 system_or_bail('cc', '-shared', '-fPIC', '-O1', '-o', $clock, "$FindBin::Bin/../lib/stepped_clock.c");

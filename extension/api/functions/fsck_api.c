@@ -147,6 +147,27 @@ fsck_check_catalog(NullableDatum only_sheet, FsckReportFn report, void *arg)
 	return (int) rows;
 }
 
+/* ---- the timer ---- */
+
+static CatalogQuery fsck_timer = {"SELECT sheet.repair_timer()"};
+
+/* Adds entries of the timer that are missing. Returns their number. */
+static int64
+fsck_repair_timer(void)
+{
+	CatalogScope scope;
+	int64 added;
+
+	catalog_begin(&scope);
+	catalog_run(&fsck_timer, NULL, false);
+	added = catalog_int64(1, 0);
+	catalog_end(&scope);
+	if (added > 0)
+		ereport(WARNING, (errmsg("entries of the timer that were missing: " INT64_FORMAT ", all added", added),
+						  errhidecontext(true)));
+	return added;
+}
+
 /* ---- the function ---- */
 
 typedef struct FsckRows
@@ -307,6 +328,13 @@ sheet_fsck_all(PG_FUNCTION_ARGS)
 	error_context_stack = context.previous;
 	EnsurePortalSnapshotExists();
 	all.findings += fsck_check_catalog(CATALOG_NULL, fsck_warn, NULL);
+	if (all.call.repair)
+	{
+		int64 added = fsck_repair_timer();
+
+		all.findings += added;
+		all.repaired += added;
+	}
 	ereport(NOTICE, (errmsg("checked sheets: " INT64_FORMAT ", findings: " INT64_FORMAT ", repaired: " INT64_FORMAT,
 							all.sheets, all.findings, all.repaired)));
 	SPI_finish();
