@@ -161,8 +161,8 @@ const Setting settings[] = {
 	 "Memory for whole sheets sent by protocol v1 (/getsheet, /getsheetchkp, onConn). Readers of the same state share "
 	 "one copy. A request that needs more gets 503, as does an account whose sheets need more than a quarter."},
 	{"Limits", "range-cache-bytes", SETTING_BYTES, FIXED(range_cache_bytes), "32MB", 0, 1024 * MEBIBYTE, "bytes", "",
-	 "Memory for cached ranges of GET /v2/sheets/ID/cells, GET /v2/link/cells, and tables of GET /s/KEY, least recently "
-	 "used first out. 0: each request queries the database."},
+	 "Memory for cached ranges of GET /v2/sheets/ID/cells, GET /v2/link/cells, and tables of GET /s/KEY, least "
+	 "recently used first out. 0: each request queries the database."},
 	{"Limits", "block-seconds", SETTING_INT, RELOADED(block_seconds), "30", 1, 3600, "s", "",
 	 "Time within which a client must read a range of more than 2 MB; otherwise it is closed (1013). Two such ranges "
 	 "are read at a time. Also applies to a whole sheet while others need its memory."},

@@ -214,7 +214,7 @@ export async function untilInRing(...group) {
 export async function start(count, options = {}) {
 	const group = Array.from({ length: count }, () => new Probe('zookeeper', newName(), options));
 	for (const probe of group) await probe.next('ready');
-	await waitUntil(() => group.every((probe) => probe.members().length === count), 'all members');
+	await waitUntil(() => group.every((probe) => probe.members().length === count), () => `all members\n${group.map((probe) => probe.texts.join('; ')).join('\n')}`);
 	await untilInRing(...group);
 	return group;
 }

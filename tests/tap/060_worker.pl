@@ -77,11 +77,13 @@ sub pid_of
 	return $server->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE backend_type = '$type'");
 }
 
-# Workers of the database stop when they have built a version, until the returned session ends.
+# Workers of the database stop when they have built a version, until the returned session ends. A worker reads this when
+# it starts: one that started before must have ended.
 sub hold_workers
 {
 	my ($database) = @_;
 	$node->safe_psql('postgres', "ALTER DATABASE $database SET pg_sheet.stop_point = 'automatic-built:wait'");
+	$node->poll_query_until('postgres', qq{SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'pg_sheet worker' AND datname = '$database'}) or die 'a worker stays';
 	my $session = $node->background_psql($database);
 	$session->query_safe(q{SELECT pg_advisory_lock(hashtext('automatic-built'))});
 	return $session;

@@ -59,11 +59,13 @@ sub crash
 	die 'the server does not start again';
 }
 
-# Checks stop where the point is, until the returned session ends.
+# Checks stop where the point is, until the returned session ends; a worker as often as it is named. A worker reads this
+# when it starts: one that started before (with the server, to search for long logs) must have ended.
 sub hold_worker
 {
-	my ($point) = @_;
-	sql("ALTER DATABASE postgres SET pg_sheet.stop_point = '$point:wait'");
+	my ($point, $times) = (@_, 1);
+	sql("ALTER DATABASE postgres SET pg_sheet.stop_point = '" . join(' ', ("$point:wait") x $times) . "'");
+	$node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'pg_sheet worker'}) or die 'a worker stays';
 	my $session = new_session($node);
 	$session->ask("SELECT pg_advisory_lock(hashtext('$point'))");
 	return $session;
@@ -162,8 +164,7 @@ sql("SELECT sheet.apply($_, " . batch(map { [ $_, 3, "long $_" ] } 0 .. 299) . '
 $node->append_conf('postgresql.conf', "pg_sheet.version_edits = 0\npg_sheet.version_bytes = 0\npg_sheet.version_interval = 0\n");
 crash();
 mark_log();
-$holder = hold_worker('automatic-built');
-sql(q{ALTER DATABASE postgres SET pg_sheet.stop_point = 'automatic-built:wait automatic-built:wait'});
+$holder = hold_worker('automatic-built', 2);
 $node->append_conf('postgresql.conf', "pg_sheet.version_edits = 200\n");
 $node->reload;
 wait_until_held();
