@@ -11,7 +11,8 @@
  *   - the role that it was given in sheet.member;
  *   - the role of the sheet's link, if the link has no key, or if its row in sheet.member has the link's number.
  * A guest (a negative uid) has the role of the link on the link's sheet, while the link is valid, and no other. The end
- * of the link is compared with the clock, not with the start of the transaction.
+ * of the link is compared with the clock, not with the start of the transaction. A link to a rectangle gives no role on
+ * the sheet: its role counts in the rectangle alone (api/programs/link_write.c).
  * A viewer may read the cells, the versions and the log. A sheet in the trash can be read by nobody, its log only by
  * its owner. Gateways may read every sheet, since they read for all their users; they check the role of each user by
  * as_uid.
@@ -218,33 +219,60 @@ permission_of_member(int64 sheet_id, int64 uid, Snapshot snapshot, const Permiss
 	return role;
 }
 
-/* The link is of this sheet, whole, and may be used now. A link to a rectangle gives no role on the sheet. */
+/* The link of the row may be used now. */
 static bool
-permission_link_is_valid(StorageScan *scan, int64 sheet_id)
+permission_link_is_valid(StorageScan *scan)
 {
 	bool never, isnull;
 	TimestampTz ends = DatumGetTimestampTz(storage_value(scan, "expires_at", &never));
 
-	if (DatumGetInt64(storage_value(scan, "sheet_id", &isnull)) != sheet_id ||
-		DatumGetBool(storage_value(scan, "blocked", &isnull)))
+	if (DatumGetBool(storage_value(scan, "blocked", &isnull)))
 		return false;
 	(void) storage_value(scan, "revoked_at", &isnull);
-	if (!isnull)
-		return false;
-	return !DatumGetBool(storage_value(scan, "rectangle", &isnull)) && (never || GetCurrentTimestamp() < ends);
+	return isnull && (never || GetCurrentTimestamp() < ends);
 }
 
-/* The role of a guest. */
+static SheetRole
+permission_role_of_link(StorageScan *scan)
+{
+	return permission_link_is_valid(scan) ? Min(permission_role_in(scan, "role"), ROLE_EDITOR) : ROLE_NONE;
+}
+
+/* The role of a guest on the sheet. A link to a rectangle gives none. */
 static SheetRole
 permission_of_link(int64 sheet_id, int64 uid, Snapshot snapshot)
 {
 	StorageKey key = {1, BTEqualStrategyNumber, false, permission_link_of(uid)};
 	StorageScan scan;
 	SheetRole role = ROLE_NONE;
+	bool isnull;
 
-	if (permission_scan(&scan, STORAGE_LINK, snapshot, &key, 1) && permission_link_is_valid(&scan, sheet_id))
-		role = Min(permission_role_in(&scan, "role"), ROLE_EDITOR);
+	if (permission_scan(&scan, STORAGE_LINK, snapshot, &key, 1) &&
+		DatumGetInt64(storage_value(&scan, "sheet_id", &isnull)) == sheet_id &&
+		!DatumGetBool(storage_value(&scan, "rectangle", &isnull)))
+		role = permission_role_of_link(&scan);
 	storage_scan_end(&scan);
+	return role;
+}
+
+SheetRole
+permission_in_part(int64 uid, int64 *sheet_id)
+{
+	StorageKey key = {1, BTEqualStrategyNumber, false, permission_link_of(uid)};
+	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+	StorageScan scan;
+	SheetRole role = ROLE_NONE;
+	bool isnull;
+
+	*sheet_id = 0;
+	if (permission_scan(&scan, STORAGE_LINK, snapshot, &key, 1) &&
+		DatumGetBool(storage_value(&scan, "rectangle", &isnull)))
+	{
+		*sheet_id = DatumGetInt64(storage_value(&scan, "sheet_id", &isnull));
+		role = permission_role_of_link(&scan);
+	}
+	storage_scan_end(&scan);
+	UnregisterSnapshot(snapshot);
 	return role;
 }
 

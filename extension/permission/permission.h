@@ -53,6 +53,9 @@ extern int64 permission_require(int64 sheet_id, int64 as_uid, SheetRole needed, 
 extern void permission_deny_trashed(int64 sheet_id) pg_attribute_noreturn();
 /* Always with the latest snapshot, and not in the trash. Returns the role. */
 extern SheetRole permission_require_now(int64 sheet_id, int64 as_uid, SheetRole needed);
+/* The role that a guest has in the rectangle of the link, with the latest snapshot; ROLE_NONE if the link is not valid.
+ * *sheet_id: the link's sheet, which never changes; 0: there is no such link to a rectangle. */
+extern SheetRole permission_in_part(int64 uid, int64 *sheet_id);
 /* Permission to read cells and versions: gateways always, others need the role viewer. */
 extern void permission_require_reader(int64 sheet_id);
 /* Permission to read the log: gateways always, others need the role viewer, in the trash owner. */

@@ -81,7 +81,7 @@ CREATE FUNCTION sheet.create_link(IN sheet_id bigint, IN role text DEFAULT 'view
 COMMENT ON FUNCTION sheet.create_link(bigint, text, timestamptz, text, text, text, text, boolean, bigint, bigint) IS
 	'Creates a link that opens the sheet without an account, and returns its number and its key, '
 	'which cannot be read again. role: viewer, commenter or editor. expires: the end of the link '
-	'(null: none). ref: only this rectangle, wherever its cells move, for viewers. password: asked for when the link is '
+	'(null: none). ref: only this rectangle, wherever its cells move, for viewers or editors. password: asked for when the link is '
 	'opened (of gateways: its hash). label: the name of the link''s guests in the log. embed: the pages that may show the published view of the '
 	'link (/s/KEY) in a frame, such as ''https://example.org https://*.example.com'' (null: none; *: any). index_ok: search engines '
 	'may list that view. if_seq: SM001 if rows or columns have moved since that seq, so that ref may name other cells. Owners.';
@@ -133,11 +133,23 @@ COMMENT ON FUNCTION sheet.enter_link(bytea, text) IS
 	'until the end of the link; null: none. For gateways.';
 
 CREATE FUNCTION sheet.link_target(as_uid bigint)
-	RETURNS TABLE (sheet_id bigint, ref text, "row" integer, col integer, rows integer, cols integer)
+	RETURNS TABLE (sheet_id bigint, ref text, "row" integer, col integer, rows integer, cols integer, role text)
 	LANGUAGE c STABLE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_link_target';
 COMMENT ON FUNCTION sheet.link_target(bigint) IS
-	'The rectangle that a guest may read: 0 or 1 row. None if the link is not valid or no cell of it '
+	'The rectangle that a guest may read, and with the role editor write in: 0 or 1 row. None if the link is not valid or no cell of it '
 	'is left. 42809: the account is no guest of a link to a rectangle. ST001: the sheet is in the trash. For gateways.';
+
+CREATE FUNCTION sheet.link_write(IN edits bytea, IN rows integer, IN cols integer, IN nowait boolean, IN as_uid bigint,
+	OUT sheet_id bigint, OUT seq bigint, OUT "row" integer, OUT col integer, OUT content text)
+	RETURNS record LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_link_write';
+COMMENT ON FUNCTION sheet.link_write(bytea, integer, integer, boolean, bigint) IS
+	'Sets contents in the rectangle of a guest''s link by edits (common/edit_codec.h), whose rows and columns count from its '
+	'first cell, all or none, and returns the last seq. The old content of an edit is what the guest has seen (a formula: '
+	'anything that begins with =): if the cell has another one, nothing is set, seq is null, and row, col and content are of '
+	'the first such cell; content null: a formula. Without an old content the edit sets what is no formula. rows, cols: SM001 unless the rectangle has this size (null: any). nowait: while '
+	'another transaction holds the sheet, nothing is done, and all columns are null. 22023: a cell outside, or a formula. '
+	'42501: the link is for viewers. 28000: it is not valid. 55000: no cell of the rectangle is left. 42809: the account is no '
+	'guest of a link to a rectangle. For gateways.';
 
 CREATE FUNCTION sheet.guest_left(uid bigint) RETURNS bigint
 	LANGUAGE c STRICT STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_guest_left';

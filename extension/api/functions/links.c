@@ -106,7 +106,8 @@ static CatalogQuery links_left = {"SELECT CASE WHEN " LINK_IS_VALID
 															"FROM sheet.link WHERE link_id = -$1",
 								  {INT8OID}};
 static CatalogQuery links_target = {
-	"SELECT l.sheet_id, p.* FROM sheet.link l, sheet.sheet s, LATERAL sheet.link_place(l.sheet_id, l.link_id) p "
+	"SELECT l.sheet_id, p.*, l.role FROM sheet.link l, sheet.sheet s, LATERAL sheet.link_place(l.sheet_id, l.link_id) "
+	"p "
 	"WHERE l.link_id = -$1 AND l.rectangle AND s.sheet_id = l.sheet_id AND s.trashed_at IS NULL AND p.ref <> '' "
 	"AND " LINK_IS_VALID,
 	{INT8OID}};
@@ -243,6 +244,15 @@ links_arg_embed(FunctionCallInfo fcinfo, int arg)
 	return fcinfo->args[arg];
 }
 
+/* Guests of a rectangle read it, or write in it too (api/programs/link_write.c). There are no comments in it. */
+static void
+links_check_part_role(const char *role)
+{
+	if (strcmp(role, "viewer") != 0 && strcmp(role, "editor") != 0)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("a link to a rectangle is for viewers or editors, not for a %s", role)));
+}
+
 /* False: the link opens the sheet. */
 static bool
 links_arg_rect(FunctionCallInfo fcinfo, int arg, const char *role, LinkRect *rect)
@@ -251,8 +261,7 @@ links_arg_rect(FunctionCallInfo fcinfo, int arg, const char *role, LinkRect *rec
 
 	if (!cells_arg_range(fcinfo, arg, bounds))
 		return false;
-	if (strcmp(role, "viewer") != 0)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a link to a rectangle is for viewers")));
+	links_check_part_role(role);
 	if ((uint64) (bounds[2] - bounds[0] + 1) * (bounds[3] - bounds[1] + 1) > LINK_RECT_CELLS)
 		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 						errmsg("the rectangle of a link has at most %d cells", LINK_RECT_CELLS)));
@@ -415,8 +424,8 @@ sheet_change_link(PG_FUNCTION_ARGS)
 	args[6] = links_arg_embed(fcinfo, 6);
 	args[7] = fcinfo->args[7];
 	sheet_id = links_require_owner(PG_GETARG_INT64(0), catalog_arg_int64(fcinfo, 8, 0), NULL, &rectangle);
-	if (rectangle && !PG_ARGISNULL(1) && strcmp(text_to_cstring(PG_GETARG_TEXT_PP(1)), "viewer") != 0)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a link to a rectangle is for viewers")));
+	if (rectangle && !PG_ARGISNULL(1))
+		links_check_part_role(text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	args[3] = links_arg_password(fcinfo, 3);
 	if (catalog_execute(&links_change, args) == 0)
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

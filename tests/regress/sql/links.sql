@@ -152,11 +152,11 @@ SELECT sheet.create('plan', 20, 10, as_uid => :ann) AS plan \gset
 SET ROLE link_ann;
 SELECT sheet.set_range(:plan, 'A1', '{{secret,b1,c1},{a2,in1,=A1},{a3,in2,"''=x"},{a4,b4,c4}}') > 0 AS set, sheet.commit(:plan) AS first, sheet.set(:plan, 'J1', 'after it') > 0 AS after;
 SELECT link_id AS rect, key AS rect_key FROM sheet.create_link(:plan, ref => 'C3:B2', label => 'Part') \gset
-SELECT sheet.create_link(:plan, 'editor', ref => 'A1:B2');
+SELECT sheet.create_link(:plan, 'commenter', ref => 'A1:B2');
 SELECT sheet.create_link(:plan, ref => 'A1:B');
 SELECT sheet.create_link(:plan, ref => 'A:C');
 SELECT sheet.create_link(:plan, ref => '');
-SELECT sheet.change_link(:rect, 'editor');
+SELECT sheet.change_link(:rect, 'commenter');
 SET ROLE link_bob;
 SELECT sheet.link_target(-:rect);
 SELECT sheet.published_cells(:plan, :rect, 1000);
@@ -213,6 +213,101 @@ SELECT sheet.create_link(:plan, ref => 'B2', if_seq => :last_seq) IS NOT NULL AS
 SELECT count(*) FROM sheet.link_rect WHERE link_id = :rect;
 SELECT sheet.trash(:plan), sheet.purge(:plan);
 SELECT count(*) FROM sheet.link_rect;
+
+-- guests of a rectangle with the role editor write in it, wherever it is, and nowhere else. A cell: row, column, content, what was seen.
+CREATE FUNCTION j_guest_write(guest bigint, cells jsonb, rows int DEFAULT NULL, cols int DEFAULT NULL) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	r record;
+	bytes bytea;
+BEGIN
+	SELECT j_batch(VARIADIC array_agg(set_byte(j_edit(1, 9, (c->>0)::int, (c->>1)::int, c->>2), 0, CASE WHEN jsonb_array_length(c) > 3 THEN 33 ELSE 1 END)
+		|| CASE WHEN jsonb_array_length(c) > 3 THEN j_varint(octet_length(coalesce(c->>3, '='))) || convert_to(coalesce(c->>3, '='), 'UTF8') ELSE '' END ORDER BY o))
+		INTO bytes FROM jsonb_array_elements(cells) WITH ORDINALITY e(c, o);
+	SELECT * INTO r FROM sheet.link_write(bytes, rows, cols, false, guest);
+	RETURN CASE WHEN r.seq IS NOT NULL THEN 'written' ELSE format('%s,%s has %s', r."row", r.col, coalesce(r.content, 'a formula')) END;
+EXCEPTION WHEN OTHERS THEN
+	RETURN sqlstate || ': ' || regexp_replace(sqlerrm, 'sheet \d+', 'sheet N');
+END $$;
+SELECT sheet.create('form', 10, 10, as_uid => :ann) AS form \gset
+SET ROLE link_ann;
+SELECT sheet.set_range(:form, 'A1', '{{secret,b1,c1},{a2,in1,=A1},{a3,in2,"''=x"},{a4,b4,c4}}') > 0 AS set;
+SELECT link_id AS pen, key AS pen_key FROM sheet.create_link(:form, 'editor', ref => 'B2:C3', label => 'Form') \gset
+SELECT role, ref FROM sheet.links(:form);
+SELECT sheet.link_write('', NULL, NULL, false, -:pen);
+SET ROLE link_gateway;
+SELECT sheet_id, role FROM sheet.enter_link(sha256(:'pen_key'), 'Ben');
+SELECT ref, role FROM sheet.link_target(-:pen);
+SELECT sheet.role_of(:form, -:pen);
+SELECT sheet.set_range(:form, 'B2', '{{no}}', -:pen);
+SELECT sheet.write_cells(:form, j_batch(j_set(1, 1, 'no')), as_uid => -:pen);
+SELECT count(*) FROM sheet.published(sha256(:'pen_key'));
+RESET ROLE;
+SELECT j_guest_write(-:pen, '[[0,0,"first","in1"],[1,1,"",null]]') AS not_a_formula;
+SELECT j_guest_write(-:pen, '[[0,0,"first","in1"],[1,0,"second"],[1,1,"","''=x"]]');
+SELECT a1, content FROM sheet.range(:form) WHERE content !~ 'in1';
+SELECT kind, "row", col, old, new, username, uid = -:pen AS by_link FROM sheet.log WHERE sheet_id = :form AND uid < 0 ORDER BY seq;
+-- what somebody else has written is not overwritten, nor is anything of that request
+SELECT j_guest_write(-:pen, '[[1,1,"x",""],[1,0,"mine","in2"],[0,0,"mine","in1"]]');
+SELECT j_guest_write(-:pen, '[[1,1,"x","y"]]') AS empty_now;
+SELECT j_guest_write(-:pen, jsonb_build_array(jsonb_build_array(1, 1, 'x', repeat('y', 32767)))) AS empty_now;
+SELECT j_guest_write(-:pen, '[[0,0,"a","first"],[0,0,"b","first"]]');
+SELECT sheet.get(:form, 'B2') AS last_one;
+SELECT max(seq) AS before FROM sheet.log WHERE sheet_id = :form \gset
+SELECT j_guest_write(-:pen, '[[0,0,"b","b"],[1,1,"",""]]'), max(seq) = :before AS nothing_new FROM sheet.log WHERE sheet_id = :form;
+-- a formula is overwritten by who has seen that it is one, and no text that is sent tells what it is
+SELECT j_guest_write(-:pen, '[[0,1,"x"]]'), j_guest_write(-:pen, '[[0,1,"x",""]]'), j_guest_write(-:pen, '[[0,1,"x","A1"]]');
+SELECT j_guest_write(-:pen, '[[0,1,"x","=wrong"]]');
+SELECT sheet.get(:form, 'C2');
+-- nothing that is evaluated
+SELECT c, j_guest_write(-:pen, jsonb_build_array(jsonb_build_array(0, 1, c, 'x'))) FROM unnest(ARRAY['=A1', '=', '=HYPERLINK("x")', '={1,2}', E'=\n']) c;
+SELECT j_guest_write(-:pen, '[[0,1,"''=A1","x"]]');
+SELECT sheet.get(:form, 'C2');
+SELECT j_guest_write(-:pen, '[[0,1," =A1","''=A1"]]');
+SELECT sheet.get(:form, 'C2');
+SET ROLE link_gateway;
+SELECT sheet.link_write(j_batch(j_edit(1, 0, 0, 0, 'x', '{}')), NULL, NULL, false, -:pen);
+SELECT sheet.link_write(j_batch(j_edit(2, 0, 0, 0, '', '{}')), NULL, NULL, false, -:pen);
+SELECT sheet.link_write(j_batch(j_edit(6, 0, 0, 0, '1')), NULL, NULL, false, -:pen);
+SELECT sheet.link_write(j_batch(j_edit(10, 0, 0, 0, 'true')), NULL, NULL, false, -:pen);
+SELECT sheet.link_write(j_batch(j_set(0, 0, repeat('x', 32768))), NULL, NULL, false, -:pen);
+SELECT sheet.link_write('\x00', NULL, NULL, false, -:pen);
+SELECT sheet.link_write('', NULL, NULL, false, NULL);
+SELECT sheet_id = :form AS here, seq > 0 AS seq, "row" FROM sheet.link_write('', 2, 2, true, -:pen);
+RESET ROLE;
+-- nowhere else
+SELECT j_guest_write(-:pen, '[[2,0,"x"]]'), j_guest_write(-:pen, '[[0,2,"x"]]'), j_guest_write(-:pen, '[[0,0,"x"],[2147483647,0,"x"]]'), j_guest_write(-:pen, '[[0,2147483647,"x"]]');
+SELECT j_guest_write(-:pen, '[[-1,0,"x"]]') ~ '^22' AS refused;
+-- it follows its cells
+SELECT sheet.insert_rows(:form, 0, 3), sheet.insert_columns(:form, 1, 1), j_guest_write(-:pen, '[[0,0,"moved","b"]]');
+SELECT sheet.get(:form, 'C5');
+BEGIN;
+SELECT sheet.delete_rows(:form, 0, 4), sheet.insert_rows(:form, 1, 1), j_guest_write(-:pen, '[[1,0,"between",""],[2,1,"last",""]]'), sheet.get(:form, 'C2');
+SELECT sheet.get(:form, 'D3');
+-- rows that have come inside make other cells of the rows below
+SELECT j_guest_write(-:pen, '[[1,0,"x"]]', 2, 2), j_guest_write(-:pen, '[[1,0,"x"]]', 3, 1), j_guest_write(-:pen, '[[1,0,"x"]]', 3, 2), j_guest_write(-:pen, '[[1,0,"y"]]', NULL, 2);
+SAVEPOINT s;
+SELECT sheet.delete_rows(:form, 0, 3), j_guest_write(-:pen, '[[0,0,"x"]]');
+ROLLBACK TO s;
+SELECT sheet.trash(:form), j_guest_write(-:pen, '[[0,0,"x"]]');
+ROLLBACK;
+SELECT string_agg(content, ',' ORDER BY "row", col) FROM sheet.range(:form);
+-- the role, and the link, are those of now
+SET ROLE link_ann;
+SELECT sheet.change_link(:pen, 'viewer');
+RESET ROLE;
+SELECT j_guest_write(-:pen, '[[0,0,"x"]]');
+SELECT role FROM sheet.link_target(-:pen);
+SELECT count(*) FROM sheet.published(sha256(:'pen_key'));
+SELECT sheet.change_link(:pen, 'editor', blocked => true), j_guest_write(-:pen, '[[0,0,"x"]]');
+SELECT sheet.change_link(:pen, blocked => false, password => 'x'), j_guest_write(-:pen, '[[0,0,"x"]]');
+UPDATE sheet.link SET expires_at = clock_timestamp() WHERE link_id = :pen;
+SELECT j_guest_write(-:pen, '[[0,0,"y"]]');
+SELECT sheet.change_link(:pen, expires => 'infinity'), j_guest_write(-:pen, '[[0,0,"y"]]');
+SELECT sheet.revoke_link(:pen), j_guest_write(-:pen, '[[0,0,"z"]]');
+SELECT j_guest_write(-:edit, '[[0,0,"z"]]'), j_guest_write(:ann, '[[0,0,"z"]]'), j_guest_write(-987654321, '[[0,0,"z"]]');
+SELECT what, place FROM sheet.fsck(:form);
+SELECT sheet.trash(:form), sheet.purge(:form);
+DROP FUNCTION j_guest_write;
 
 -- the end of links
 SET ROLE link_ann;
