@@ -290,7 +290,7 @@ test('a link to a rectangle shows its cells, wherever they are, and nothing else
 		const refused = await open().catch((error) => error);
 		assert.match(`${refused.code} ${refused.message}`, /4404/);
 	}
-	assert.equal((await change(fid, link, { role: 'editor' })).status, 400);
+	assert.equal((await change(fid, link, { role: 'commenter' })).status, 400);
 	owner.op(6, [{ kind: 'deleteRows', at: 3, n: 1 }]);
 	await owner.next('ack');
 	const told = async (user) => (({ status, json }) => [status, json.data])(await request(gateway, 'GET', '/v2/link/cells', bearer(user)));
@@ -300,6 +300,100 @@ test('a link to a rectangle shows its cells, wherever they are, and nothing else
 	const yan = await enter((await create(fid, { ref: 'A2' })).key);
 	await cluster.psql(`SELECT sheet.trash(${fid})`);
 	assert.deepEqual(await told(yan), [410, 'the sheet is in the trash']);
+	owner.terminate();
+});
+
+test('guests of a rectangle for editors write in it, wherever it is, and nowhere else', async () => {
+	const fid = await newSheet(gateway, anna);
+	await cluster.psql(`SELECT sheet.set_range(${fid}, 'A1', '{{secret,x},{in,=A1},{in2,y},{below,z}}')`);
+	const { link, key, published } = await create(fid, { ref: 'A2:B3', role: 'editor', label: 'Form' });
+	assert.equal(published, undefined);
+	const zoe = await enter(key);
+	assert.deepEqual([zoe.fid, zoe.role], [null, 'editor']);
+	const part = async (role) => {
+		const { status, json, headers } = await request(gateway, 'GET', '/v2/link/cells', bearer(zoe));
+		assert.deepEqual([status, headers['link-role']], [200, role]);
+		return json.cells;
+	};
+	const send = async (body, { user = zoe, query = '', headers = {} } = {}) => {
+		const text = JSON.stringify(body);
+		const answer = await request(gateway, 'PATCH', `/v2/link/cells${query}`, { headers: { ...bearer(user).headers, 'content-type': 'application/json', 'content-length': Buffer.byteLength(text), ...headers }, body: text });
+		assert.ok(answer.headers.etag === undefined && !/seq|sheet [0-9]|fid/.test(answer.text), answer.text); // nothing of the rest of the sheet
+		return answer;
+	};
+	const write = async (cells, { size: [rows, cols] = [], ...options } = {}) => (({ status, json }) => [status, json?.code ?? json?.cells, json?.cell])(await send({ cells, rows, cols }, options));
+	const stored = () => cluster.psql(`SELECT string_agg(content, ',' ORDER BY "row", col) FROM sheet.range(${fid})`);
+	const owner = await RawClient.open(gateway, anna, fid, { client: 3 });
+
+	// the owner sees it at once, under the label of the link
+	assert.deepEqual(await write([[0, 0, 'mine', 'in'], [1, 1, 5, 'y']]), [200, 2, undefined]);
+	const { edits } = await owner.next('edits', (message) => message.edits.length > 0);
+	assert.deepEqual(edits, [{ uid: guestBase + link, row: 1, col: 0, content: 'mine' }, { uid: guestBase + link, row: 2, col: 1, content: '5' }]);
+	owner.send({ t: 'who', uid: guestBase + link });
+	assert.equal((await owner.next('user')).name, 'Form (link)');
+	assert.deepEqual(await part('editor'), [[0, 0, 'mine'], [0, 1, null], [1, 0, 'in2'], [1, 1, '5']]);
+
+	// nobody's text is overwritten by who has not seen it, and a formula only by who has seen one
+	assert.deepEqual(await write([[0, 0, 'x', 'mine'], [1, 0, 'x', 'in']]), [412, 'changed', [1, 0, 'in2']]);
+	assert.deepEqual(await write([[1, 0, 'x', '']]), [412, 'changed', [1, 0, 'in2']]);
+	assert.deepEqual(await write([[1, 0, 'x', null]]), [412, 'changed', [1, 0, 'in2']]);
+	for (const seen of [[], [''], ['A1']]) assert.deepEqual(await write([[0, 1, 'x', ...seen]]), [412, 'changed', [0, 1, null]]);
+	assert.equal(await stored(), 'secret,x,mine,=A1,in2,5,below,z');
+	assert.deepEqual(await write([[0, 1, 'no formula', null], [1, 0, '']]), [200, 2, undefined]);
+	assert.equal(await stored(), 'secret,x,mine,no formula,5,below,z');
+
+	// no formulas, nothing outside, nothing malformed
+	for (const formula of ['=A1', '=', '=HYPERLINK("x")', '={1}']) assert.deepEqual(await write([[0, 0, formula]]), [400, 'formula', undefined], formula);
+	assert.deepEqual(await write([[0, 0, '=A1'], [1, 0, "'=A1"]], { query: '?input=raw' }), [200, 2, undefined]);
+	assert.deepEqual(await part('editor'), [[0, 0, "'=A1"], [0, 1, 'no formula'], [1, 0, "''=A1"], [1, 1, '5']]);
+	assert.deepEqual(await write([[0, 0, 'mine', "'=A1"], [1, 0, '']]), [200, 2, undefined]);
+	for (const place of [[2, 0], [0, 2], [16777215, 0]]) assert.deepEqual(await write([[0, 0, 'x'], [...place, 'x']]), [400, 'outside', undefined], String(place));
+	for (const cell of [[-1, 0, 'x'], [0.5, 0, 'x'], [0, 0], [0, 0, null], [0, 0, {}], [0, 0, ['x']], [0, 0, 'x', 5], [0, 0, 'x', '', 1], ['0', 0, 'x'], [1e300, 0, 'x'], {}, 'x', null])
+		assert.equal((await write([cell]))[0], 400, JSON.stringify(cell));
+	for (const body of [{}, { cells: {} }, { cells: [] }, { cells: null }]) assert.equal((await send(body)).status, 400, JSON.stringify(body));
+	assert.equal((await send({ cells: [[0, 0, 'x'.repeat(32768)]] })).status, 400);
+	assert.equal((await send({ cells: [[0, 0, 'x']] }, { headers: { 'if-match': '"1"' } })).status, 400);
+	assert.equal((await send({ cells: Array(16385).fill([0, 0, 'x']) })).status, 413);
+	assert.deepEqual(await openRoutes(zoe, fid), ['/v2/link/cells', '/v2/ticket']);
+
+	// it moves with its cells; while another transaction holds the sheet, nothing is written
+	const session = cluster.psqlSession();
+	await session.query(`BEGIN; SELECT sheet.insert_rows(${fid}, 0, 3)`);
+	assert.equal((await write([[1, 0, 'after the rows', '']]))[0], 503);
+	await session.query('COMMIT');
+	await session.close();
+	assert.deepEqual(await write([[1, 0, 'after the rows', '']], { size: [2, 2] }), [200, 1, undefined]);
+	assert.equal(await cluster.psql(`SELECT sheet.get(${fid}, 'A6')`), 'after the rows');
+	assert.equal(await stored(), 'secret,x,mine,no formula,after the rows,5,below,z');
+
+	// rows that come or go inside make other cells of the rows below
+	await cluster.psql(`SELECT sheet.insert_rows(${fid}, 5, 1)`);
+	assert.deepEqual(await write([[1, 1, 'x', '5']], { size: [2, 2] }), [412, 'moved', undefined]);
+	assert.deepEqual(await write([[1, 1, 'new row', '']], { size: [3, 2] }), [200, 1, undefined]);
+	for (const size of [[3], ['3', 2], [3, -1], [3.5, 2], [null, 2]]) assert.equal((await write([[1, 1, 'x']], { size }))[0], 400, JSON.stringify(size));
+	assert.deepEqual(await part('editor'), [[0, 0, 'mine'], [0, 1, 'no formula'], [1, 1, 'new row'], [2, 0, 'after the rows'], [2, 1, '5']]);
+
+	// the role, and who may use the route
+	const refused = [403, 'role', undefined];
+	assert.equal((await change(fid, link, { role: 'viewer' })).status, 200);
+	assert.deepEqual(await write([[0, 0, 'x']]), refused);
+	assert.equal((await part('viewer')).length, 5);
+	assert.deepEqual(await write([[0, 0, 'x']], { user: await enter((await create(fid, { ref: 'A1' })).key) }), refused);
+	assert.equal((await change(fid, link, { role: 'editor' })).status, 200);
+	await part('editor');
+	for (const other of [anna, await enter((await create(fid, { role: 'editor' })).key)]) {
+		const { status, json } = await send({ cells: [[0, 0, 'x']] }, { user: other });
+		assert.deepEqual([status, json.data], [403, 'the link is not to a part of a sheet']);
+	}
+	owner.op(1, [{ kind: 'deleteRows', at: 4, n: 3 }]);
+	await owner.next('ack');
+	const gone = await send({ cells: [[0, 0, 'x']] });
+	assert.deepEqual([gone.status, gone.json.data], [403, 'the part of the sheet has been deleted']);
+	const yan = await enter((await create(fid, { ref: 'A2', role: 'editor' })).key);
+	await cluster.psql(`SELECT sheet.trash(${fid})`);
+	assert.equal((await send({ cells: [[0, 0, 'x']] }, { user: yan })).status, 410);
+	assert.equal((await revoke(fid, link)).status, 200);
+	assert.equal((await send({ cells: [[0, 0, 'x']] })).status, 401);
 	owner.terminate();
 });
 

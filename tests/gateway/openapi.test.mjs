@@ -176,6 +176,10 @@ describe('answers have the form that the document gives', () => {
 		await send(200, 'PATCH', `${at}/links/${shared.link}`, { label: 'For some', expires: null });
 		const guest = await send(200, 'POST', '/v2/link', { link: shared.key, name: 'Zoe' }, { token: null });
 		await send(200, 'GET', '/v2/link/cells', undefined, { token: guest.token });
+		await send(403, 'PATCH', '/v2/link/cells', { cells: [[0, 0, 'x', '']] }, { token: guest.token });
+		await send(200, 'PATCH', `${at}/links/${shared.link}`, { role: 'editor' });
+		await send(200, 'PATCH', '/v2/link/cells', { cells: [[0, 0, 'x'], [1, 1, 5]] }, { token: guest.token });
+		await send(412, 'PATCH', '/v2/link/cells', { cells: [[0, 0, 'y', null]] }, { token: guest.token });
 		await send(403, 'GET', at, undefined, { token: guest.token });
 		const view = await send(200, 'POST', `${at}/links`, { embed: 'https://example.org', index: true });
 		await send(200, 'GET', `${view.published}.json`, undefined, { token: null });

@@ -22,6 +22,9 @@ my %steps = (
 	'routes_history.c history_find_sql' => 60,
 	'routes_history.c history_find_sql cells' => 1200,
 	# in either database 16 more in some runs: pages that earlier statements have filled with what was undone
+	'api_versions.c api_commit_sql' => 20,
+	'api_versions.c api_rollback_sql' => 20,
+	'routes_version.c version_commit_sql' => 20,
 	'routes_version.c version_rollback_sql' => 20,
 	'upload.c upload_begin_sql' => 40, # finds a free name among thousands of pictures by bisection
 );
@@ -34,6 +37,7 @@ my %parameters = (
 	'accounts.c opening_sql' => [ '$busy', '$guest', '|UPDATE sheet.member SET opened_at = opened_at - interval $$2 hours$$ WHERE sheet_id = $busy AND uid = $guest' ],
 	'api_cells.c write_cells_sql' => [ '$busy', $set, '$last - 5', 'false', 'true', '$guest' ],
 	'api_cells.c write_cells_sql append' => [ '$busy', $set, 'NULL', 'true', 'true', '$guest' ],
+	'api_cells.c link_write_sql' => [ $set, '3', '3', 'true', '-$rect' ],
 	'api_sheets.c api_create_sql' => [ q{'new'}, '10', '10', 'NULL', '$rich' ],
 	'api_sheets.c api_describe_sql' => [ '$busy', '$guest' ],
 	'api_sheets.c api_files_sql' => ['$quiet'],
@@ -254,7 +258,7 @@ INSERT INTO sheet.link (sheet_id, digest, role, label, created_by) SELECT s.shee
 INSERT INTO ids SELECT 'link', link_id FROM sheet.link WHERE sheet_id = id('quiet');
 INSERT INTO ids SELECT 'shared', link_id FROM sheet.link WHERE sheet_id = id('busy');
 INSERT INTO sheet.link (sheet_id, digest, role, label, created_by, revoked_at) SELECT id('busy'), sha256(convert_to('revoked ' || n, 'UTF8')), 'viewer', 'a link', id('rich'), now() FROM generate_series(1, $size->{edits}) n;
-INSERT INTO ids SELECT 'rect', link_id FROM sheet.create_link(id('busy'), ref => 'A1:C3');
+INSERT INTO ids SELECT 'rect', link_id FROM sheet.create_link(id('busy'), 'editor', ref => 'A1:C3');
 INSERT INTO sheet.link_rect SELECT id('busy'), id('rect'), -n, 0, 0, 2, 2 FROM generate_series(1, $size->{edits}) n;
 INSERT INTO sheet.link (sheet_id, digest, role, label, created_by, rectangle, revoked_at) SELECT id('busy'), sha256(convert_to('part ' || n, 'UTF8')), 'viewer', 'a part', id('rich'), true, now() FROM generate_series(1, $size->{clients}) n;
 INSERT INTO sheet.link_rect SELECT sheet_id, link_id, 0, 0, 0, 2, 2 FROM sheet.link WHERE label = 'a part';

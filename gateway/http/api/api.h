@@ -38,6 +38,8 @@ extern bool check_put_cells(Request *request);	 /* {values}; range and input in 
 extern bool check_patch_cells(Request *request); /* {cells}; input in the query */
 extern bool check_append_rows(Request *request); /* {values}; column and input in the query */
 extern void route_write_cells(Request *request);
+extern bool check_patch_part(Request *request); /* {cells}; input in the query */
+extern void route_write_part(Request *request);
 
 /* ---- what they share ---- */
 /* An error of the database. A refusal for want of a role says which one is needed. */

@@ -1,5 +1,6 @@
 /*
- * api_cells.c - writing cells for programs: PUT a rectangle, PATCH single cells, append rows.
+ * api_cells.c - writing cells for programs: PUT a rectangle, PATCH single cells, append rows; and PATCH of the
+ * rectangle of a share link, for its guests.
  *
  * Any gateway writes: the database decides under the sheet's lock (extension/api/programs/write_cells.c), and the one
  * that serves the sheet hears of it as of any edit by SQL. The statement does not wait for the sheet; if another
@@ -29,9 +30,12 @@ typedef struct CellWrite
 	bool named; /* the answer names the range */
 	bool conditional;
 	int64_t if_seq;
+	int64_t part_rows, part_cols; /* of the rectangle of a link; 0: any */
 } CellWrite;
 
 static const char write_cells_sql[] = "SELECT seq, \"row\" FROM sheet.write_cells($1, $2, $3, $4, $5, $6)";
+static const char link_write_sql[] =
+	"SELECT sheet_id, seq, \"row\", col, content FROM sheet.link_write($1, $2, $3, $4, $5)";
 
 static void
 write_free(void *own)
@@ -355,4 +359,185 @@ route_write_cells(Request *request)
 		request_out_of_memory(request);
 	else
 		write_send(request, DATABASE_WRITES, true);
+}
+
+/* ---- PATCH /v2/link/cells {cells: [[row, col, content, seen], ...], rows, cols} ---- */
+
+/*
+ * Guests of the rectangle of a link: extension/api/programs/link_write.c has what they may write. Rows and columns
+ * count from its first cell. An answer tells nothing of the rest of the sheet, not even by its seq.
+ */
+
+/* The row, or the column. */
+static bool
+part_place(const cJSON *item, uint32_t *place)
+{
+	if (!cJSON_IsNumber(item) || !(item->valuedouble >= 0 && item->valuedouble < SHEET_MAX_ROWS) ||
+		item->valuedouble != (uint32_t) item->valuedouble)
+		return false;
+	*place = (uint32_t) item->valuedouble;
+	return true;
+}
+
+/* What the guest has seen, as GET gives it: a content, or null for a formula, for which "=" stands. */
+static bool
+part_seen(const cJSON *item, EditText *seen)
+{
+	if (item == NULL)
+		*seen = (EditText){NULL, 0};
+	else if (cJSON_IsNull(item))
+		*seen = (EditText){"=", 1};
+	else if (cJSON_IsString(item))
+		*seen = (EditText){item->valuestring, (uint32_t) strlen(item->valuestring)};
+	else
+		return false;
+	return true;
+}
+
+/* False: answered. */
+static bool
+part_put_cell(Request *request, CellWrite *write, const cJSON *cell)
+{
+	Edit edit = {.kind = EDIT_SET, .uid = 1};
+	int count = cJSON_IsArray(cell) ? cJSON_GetArraySize(cell) : 0;
+	const cJSON *value = count > 2 ? cJSON_GetArrayItem(cell, 2) : NULL;
+
+	if (count < 3 || count > 4 || !part_place(cJSON_GetArrayItem(cell, 0), &edit.row) ||
+		!part_place(cJSON_GetArrayItem(cell, 1), &edit.col))
+		return write_refuse(request, 400, "each of cells is a list: row and column from 0, content, and what was seen");
+	/* A content that is null is hidden: whoever sends it back does not mean to empty the cell. */
+	if (cJSON_IsNull(value) || !value_content(value, write->raw, &write->scratch, &edit.content))
+		return write_refuse(request, 400,
+							"a content is a string, a number, true or false; an empty string empties the cell");
+	if (!part_seen(cJSON_GetArrayItem(cell, 3), &edit.old))
+		return write_refuse(request, 400, "what was seen is a string, or null for a formula");
+	if (edit.content.len > 0 && edit.content.data[0] == '=')
+	{
+		request_error_code(request, 400, "formula",
+						   "guests of a part of a sheet write no formulas: put ' before the =");
+		return false;
+	}
+	edits_put(&write->edits, &write->writer, &edit);
+	return true;
+}
+
+/* The size of the rectangle that the guest has seen; 0: he does not say. False: answered. */
+static bool
+part_size(Request *request, CellWrite *write)
+{
+	int64_t rows = 0, cols = 0;
+	bool given = request_member(request, "rows") != NULL || request_member(request, "cols") != NULL;
+
+	if (given && (!request_number(request, "rows", 1, SHEET_MAX_ROWS, &rows) ||
+				  !request_number(request, "cols", 1, SHEET_MAX_COLS, &cols)))
+		return write_refuse(request, 400, "rows and cols are the size of the part that was seen, or are both absent");
+	write->part_rows = rows;
+	write->part_cols = cols;
+	return true;
+}
+
+bool
+check_patch_part(Request *request)
+{
+	const cJSON *cells = request_member(request, "cells"), *cell;
+	CellWrite *write;
+
+	if (head_field(&request->head, "if-match") != NULL)
+		return write_refuse(request, 400, "instead of If-Match, each of cells has what was seen");
+	write = write_create(request);
+	if (write == NULL || !part_size(request, write))
+		return false;
+	if (!cJSON_IsArray(cells))
+		return write_refuse(request, 400, "cells is needed: a list of [row, column, content, what was seen]");
+	if (!write_begin_batch(request, write, (size_t) cJSON_GetArraySize(cells)))
+		return false;
+	cJSON_ArrayForEach(cell, cells)
+	{
+		if (!part_put_cell(request, write, cell))
+			return false;
+	}
+	return true;
+}
+
+static void
+part_sql_error(Request *request, const PGresult *res)
+{
+	const char *state = pgresult_sqlstate(res);
+
+	if (strcmp(state, "42809") == 0)
+		request_error(request, 403, "the link is not to a part of a sheet");
+	else if (strcmp(state, "42501") == 0)
+		request_error_code(request, 403, "role", "the link is for viewers");
+	else if (strcmp(state, "28000") == 0)
+		request_refuse_token(request); /* the link has ended meanwhile */
+	else if (strcmp(state, "55000") == 0)
+		request_error(request, 403, "the part of the sheet has been deleted");
+	else if (strcmp(state, "SM001") == 0)
+		request_error_code(request, 412, "moved", "rows or columns were inserted or deleted in the part of the sheet");
+	else if (!request_sql_error_code(request, res, "outside"))
+		request_sql_error(request, res);
+}
+
+/* A cell has another content than was seen: nothing is stored. The answer has the cell as GET does. */
+static void
+part_changed(Request *request, const PGresult *res)
+{
+	Buf body = {NULL, 0, 0};
+
+	buf_printf(
+		&body,
+		"{\"success\":false,\"msg\":0,\"data\":\"a cell has another content\",\"code\":\"changed\",\"cell\":[%s,%s,",
+		PQgetvalue(res, 0, 2), PQgetvalue(res, 0, 3));
+	if (PQgetisnull(res, 0, 4))
+		buf_puts(&body, "null");
+	else
+		buf_puts_json(&body, PQgetvalue(res, 0, 4));
+	buf_puts(&body, "]}");
+	request_json(request, 412, &body);
+}
+
+static void part_written(Request *request, PGresult *res);
+
+static void
+part_send(Request *request, DatabaseClass class, bool nowait)
+{
+	CellWrite *write = request->own;
+	PgParam rows = write->part_rows != 0 ? request_int64(request, write->part_rows) : pgparam_null();
+	PgParam cols = write->part_cols != 0 ? request_int64(request, write->part_cols) : pgparam_null();
+
+	request_query(request, class, link_write_sql,
+				  PARAMS(pgparam_bytes(write->edits.data, (int) write->edits.len), rows, cols,
+						 pgparam_text(nowait ? "true" : "false"), request_uid(request)),
+				  REQUEST_TEXT_RAW, part_written);
+}
+
+static void
+part_written(Request *request, PGresult *res)
+{
+	const CellWrite *write = request->own;
+	Buf body = {NULL, 0, 0};
+
+	if (!request_succeeded(res) || PQntuples(res) != 1)
+		part_sql_error(request, res);
+	else if (PQgetisnull(res, 0, 0))
+		part_send(request, DATABASE_LONG, false); /* another transaction holds the sheet */
+	else if (PQgetisnull(res, 0, 1))
+		part_changed(request, res);
+	else
+	{
+		cached_range_committed(atoll(PQgetvalue(res, 0, 0)), atoll(PQgetvalue(res, 0, 1)));
+		buf_printf(&body, "{\"cells\":%u}", write->count);
+		request_json(request, 200, &body);
+	}
+}
+
+void
+route_write_part(Request *request)
+{
+	const CellWrite *write = request->own;
+
+	if (buf_failed(&write->edits) || buf_failed(&write->scratch))
+		request_out_of_memory(request);
+	else
+		part_send(request, DATABASE_WRITES, true);
 }

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #define ROUTER_VALUES_MAX 1000	 /* in the body of a request; our routes need 5 */
-#define ROUTER_LARGE_MAX  131072 /* the same with LARGE_BODY: 16384 cells have 49152, in PATCH */
+#define ROUTER_LARGE_MAX  131072 /* the same with LARGE_BODY: 16384 cells have 81920, of a guest */
 #define ROUTER_FORM_BYTES 65536	 /* of a form besides its file */
 #define ROUTER_ALLOW_MAX  64
 
@@ -142,6 +142,8 @@ static const Route routes[] = {
 	{"/v2/sheets/*/webhooks/*", METHOD_DELETE, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_delete_webhook,
 	 SCOPE_ADMIN},
 	{"/v2/link/cells", METHOD_GET, ACCOUNT, BY_STATUS | GUESTS, NULL, route_link_cells, SCOPE_NONE},
+	{"/v2/link/cells", METHOD_PATCH, ACCOUNT, BY_STATUS | GUESTS | LARGE_BODY, check_patch_part, route_write_part,
+	 SCOPE_NONE},
 	{"/v2/link", METHOD_POST, ANYBODY, BY_STATUS, check_enter_link, route_enter_link, SCOPE_NONE},
 	{"/paste", METHOD_POST, ANYBODY, BY_STATUS | PASTE | FORM, NULL, route_paste, SCOPE_UPLOAD},
 	{"/record", METHOD_POST, ANYBODY, BY_STATUS | PASTE, NULL, route_new_record, SCOPE_UPLOAD},

@@ -313,8 +313,17 @@ route_enter_link(Request *request)
 
 /* ---- GET /v2/link/cells: the rectangle of a link, which is all that its guests can read ---- */
 
-/* Each request asks whether the link is valid. The text of its cells is shared and kept (ws/cache/cached_range.c). */
-static const char target_sql[] = "SELECT sheet_id FROM sheet.link_target($1)";
+/* Each request asks whether the link is valid. The text of its cells is shared and kept (ws/cache/cached_range.c). Its
+ * role is told by a header, also with 304: it may change while a guest is there. */
+static const char target_sql[] = "SELECT sheet_id, role = 'editor' FROM sheet.link_target($1)";
+
+/* number: whether the guest may write, by PATCH (http/api/api_cells.c). */
+static void
+part_give(Request *request, RangeAnswer *answer)
+{
+	request_add_header(request, "Link-Role", request->number ? "editor" : "viewer");
+	routes_give_range(request, answer);
+}
 
 static void
 part_missing(Request *request)
@@ -334,7 +343,7 @@ part_read(void *arg, RangeStatus status, RangeAnswer *answer, const PGresult *re
 	else if (status == RANGE_READY)
 	{
 		cached_range_pin(answer);
-		routes_give_range(request, answer);
+		part_give(request, answer);
 	}
 	else if (status == RANGE_TOO_LARGE)
 		request_error(request, 413, "the part of the sheet has become too large");
@@ -364,10 +373,11 @@ part_found(Request *request, PGresult *res)
 	else
 	{
 		key.sheet_id = request->sheet_id = atoll(PQgetvalue(res, 0, 0));
+		request->number = PQgetvalue(res, 0, 1)[0] == 't';
 		answer = room_may_be_ahead(key.sheet_id) ? NULL : cached_range_find(&key);
 		if (answer != NULL)
 		{
-			routes_give_range(request, answer);
+			part_give(request, answer);
 			return;
 		}
 		request_begin_step(request);
