@@ -236,6 +236,59 @@ test('share links', { timeout: 420000 }, async (t) => {
 		assert.equal(await page.locator('main.part td').count(), 0);
 	});
 
+	await step('a link to a rectangle to edit lets a visitor write in it, and overwrites nothing that was not seen', async () => {
+		const { page } = zoe;
+		const field = page.locator('main.part textarea');
+		const cell = (name) => page.getByRole('gridcell', { name, exact: true });
+		await ann.goTo('A1');
+		await ann.page.keyboard.press('Shift+ArrowDown');
+		await ann.page.keyboard.press('Shift+ArrowRight');
+		await openDialog();
+		address = await makeLink({ part: 'A1:B2', choose: { 'Guests may': 'editor' }, fill: { Label: 'Two rows' } });
+		assert.match(await linkOf('Two rows').textContent(), /Edit A1:B2 only/);
+		await closeDialog();
+		await page.evaluate((address) => (location.href = address), address);
+		await enter('Zoe');
+		await cell('Heating').dblclick();
+		await field.fill('Rent and heating');
+		await rules(page, 'the field');
+		await page.keyboard.press('Enter');
+		await ann.untilShows('A2', 'Rent and heating');
+		// typing replaces what is there, Tab goes on; Escape changes nothing
+		await cell('Item').click();
+		await page.keyboard.press('ArrowDown');
+		await page.keyboard.type('Both');
+		await page.keyboard.press('Tab');
+		await page.keyboard.type('900');
+		await page.keyboard.press('Enter');
+		await ann.untilShows('A2', 'Both');
+		await ann.untilShows('B2', '900');
+		await cell('Cost').click();
+		await page.keyboard.type('=B2');
+		await page.keyboard.press('Enter');
+		await page.getByText('Guests write no formulas here').waitFor();
+		assert.equal(await field.inputValue(), '=B2', 'the text stays');
+		await page.keyboard.press('Escape');
+		assert.deepEqual(await page.locator('main.part td').allTextContents(), ['Item', 'Cost', 'Both', '900']);
+		// somebody else is faster
+		await page.keyboard.press('ArrowDown');
+		await page.keyboard.press('F2');
+		await field.fill('1000');
+		await ann.type('B2', '950');
+		await ann.untilSaved();
+		await page.keyboard.press('Enter');
+		await page.getByText('Not written into B2. The cell has another text now: “950”.').waitFor();
+		await cell('950').waitFor();
+		assert.equal(await page.locator('.refused .text').textContent(), '1000');
+		assert.deepEqual(await page.locator('.refused button').allTextContents(), ['Write it', 'Copy', 'Discard']);
+		await rules(page, 'what was refused');
+		await page.getByRole('button', { name: 'Write it' }).click();
+		await ann.untilShows('B2', '1000');
+		await cell('1000').waitFor();
+		assert.equal(await page.locator('.refused li').count(), 0);
+		assert.equal(await sql(`SELECT DISTINCT username FROM sheet.log WHERE sheet_id = ${id} AND new IN ('Both', '900', '1000')`), 'Two rows (link)');
+	});
+
 	await step('who tries passwords is told how long to wait', async () => {
 		const { page } = zoe;
 		const key = await sql(`SELECT key FROM sheet.create_link(${id}, password => 'right')`);

@@ -302,8 +302,9 @@ export class Proxy {
 		for (const link of [...this.links]) link.client.destroy();
 	}
 
+	/** After all who use it were ended: what they sent last, as the end of their session, must arrive. */
 	async stop() {
-		this.cutAll();
+		await waitUntil(() => this.links.size === 0, 'the last connection of a proxy to end');
 		await new Promise((resolve) => this.server.close(resolve));
 	}
 }

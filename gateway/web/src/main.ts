@@ -168,7 +168,7 @@ async function showLink(
 	if (opened === null) {
 		const part = await import('./share/part').catch(() => null);
 		if (current !== shows) return;
-		if (part) leaving = { unsaved: () => 0, end: part.showPart(root, session as Guest, navigation) };
+		if (part) leaving = part.showPart(root, session as Guest, navigation);
 		else tellUnreachable();
 		return;
 	}

@@ -103,11 +103,45 @@ export interface Part {
 	cells: [row: number, col: number, content: string | null, style?: unknown][];
 }
 
-/** The cells that a guest may read, with a tag; null: they are the same as those that had the tag. */
-export async function readPart({ token }: Session, before: string | null): Promise<{ part: Part; tag: string | null } | null> {
-	const headers = { authorization: `Bearer ${token}`, ...(before !== null && { 'if-none-match': before }) };
-	const answer = await fetch('/v2/link/cells', { headers, cache: 'no-store', credentials: 'omit', signal: AbortSignal.timeout?.(10000) }).catch(() => null);
-	if (answer?.status === 304) return null;
+/** What a guest may read now. */
+export interface PartRead {
+	/** null: as it was when it had the tag. */
+	part: Part | null;
+	tag: string | null;
+	/** The guest may write. */
+	writes: boolean;
+}
+
+const askPart = ({ token }: Session, init: RequestInit, headers: Record<string, string>): Promise<Response | null> =>
+	fetch('/v2/link/cells', {
+		headers: { authorization: `Bearer ${token}`, ...headers },
+		...{ ...init, cache: 'no-store', credentials: 'omit', signal: AbortSignal.timeout?.(10000) },
+	}).catch(() => null);
+
+/** The cells that a guest may read, unless they are the same as those that had the tag. */
+export async function readPart(guest: Session, before: string | null): Promise<PartRead> {
+	const answer = await askPart(guest, {}, before === null ? {} : { 'if-none-match': before });
+	const writes = answer?.headers.get('link-role') === 'editor';
+	if (answer?.status === 304) return { part: null, tag: before, writes };
 	if (!answer?.ok) throw answer ? refusalOf(answer.status) : new ApiError(null);
-	return { part: (await answer.json()) as Part, tag: answer.headers.get('etag') };
+	return { part: (await answer.json()) as Part, tag: answer.headers.get('etag'), writes };
+}
+
+/** A text for a cell of the rectangle, what was seen there (null: a formula), and the size of the rectangle that was seen. */
+export interface PartText {
+	row: number;
+	col: number;
+	content: string;
+	seen: string | null;
+	size: [rows: number, cols: number];
+}
+
+/** Writes a text. Returns null if it is in the sheet, otherwise what the cell has instead of what was seen. */
+export async function writePart(guest: Session, { row, col, content, seen, size: [rows, cols] }: PartText): Promise<{ content: string | null } | null> {
+	const body = JSON.stringify({ cells: [[row, col, content, seen]], rows, cols });
+	const answer = await askPart(guest, { method: 'PATCH', body }, { 'content-type': 'application/json' });
+	if (answer?.ok) return null;
+	const { code, cell } = ((await answer?.json().catch(() => null)) ?? {}) as { code?: unknown; cell?: [number, number, string | null] };
+	if (answer?.status === 412 && cell) return { content: cell[2] };
+	throw answer ? refusalOf(answer.status, code) : new ApiError(null);
 }

@@ -145,7 +145,7 @@ export function linkSection({ session, fid, seq, selection, showEdits }: LinksOp
 
 	function entry(link: ShareLink): HTMLElement {
 		const { label, role, ref, state, uses, lastUsed, password } = link;
-		const what = ref === null ? t(`links.may.${role}`) : ref === '' ? t('links.noCells') : t('links.part', { range: ref });
+		const what = ref === null ? t(`links.may.${role}`) : ref === '' ? t('links.noCells') : t(`links.part.${role}`, { range: ref });
 		const used =
 			uses === 0 ? t('links.unused') : t(uses === 1 ? 'links.usedOnce' : 'links.used', { count: uses, time: lastUsed === null ? '' : formatTime(lastUsed) });
 		const about = [what, ...(password ? [t('links.withPassword')] : []), used].join(' · ');
@@ -190,7 +190,7 @@ export function linkSection({ session, fid, seq, selection, showEdits }: LinksOp
 		const buttons = element.querySelector('.actions')!;
 		const label = field(t('links.label'), { value: link.label, required: true, maxlength: 100, autocomplete: 'off' });
 		const end = endChoice(link.expires);
-		const role = link.ref === null ? roleChoice(link.role) : null;
+		const role = roleChoice(link.role);
 		const back = () => {
 			form.replaceWith(buttons);
 			buttons.querySelector('button')?.focus();
@@ -203,7 +203,7 @@ export function linkSection({ session, fid, seq, selection, showEdits }: LinksOp
 				link,
 				{
 					...(expires !== undefined && { expires }),
-					...(role && role.select.value !== link.role && { role: role.select.value }),
+					...(role.select.value !== link.role && { role: role.select.value }),
 					...(named !== link.label && { label: named }),
 				},
 				'links.changed',
@@ -212,7 +212,7 @@ export function linkSection({ session, fid, seq, selection, showEdits }: LinksOp
 		const form = h(
 			'form',
 			{ class: 'stacked', submit: (event) => void send(event) },
-			h('div', { class: 'columns' }, ...end.rows, role?.row, label.row),
+			h('div', { class: 'columns' }, ...end.rows, role.row, label.row),
 			h('footer', {}, button(t('cancel'), back), h('button', { type: 'submit', class: 'primary' }, t('links.save'))),
 		);
 		form.addEventListener('keydown', (event) => {
@@ -238,10 +238,6 @@ export function linkSection({ session, fid, seq, selection, showEdits }: LinksOp
 	const range = rangeName(selection);
 	const part = h('input', { type: 'checkbox', name: 'link-part' });
 	const tooLarge = (selection.toRow - selection.row + 1) * (selection.toCol - selection.col + 1) > mostCells;
-	part.addEventListener('change', () => {
-		role.select.disabled = part.checked;
-		if (part.checked) role.select.value = 'viewer';
-	});
 	const submit = h('button', { type: 'submit', class: 'primary' }, t('links.create'));
 
 	async function create(event: Event): Promise<void> {

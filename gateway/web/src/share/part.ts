@@ -1,4 +1,5 @@
-// part.ts - the rectangle that a share link opens: a table to read, which follows the sheet. Loaded at its first use.
+// part.ts - the rectangle that a share link opens: a table, which follows the sheet. Guests of a link for editors write in it
+// (writing.ts). Loaded at its first use.
 import { ApiError } from '../api';
 import { Msg } from '../answers';
 import { isNumberText } from '../content';
@@ -6,6 +7,7 @@ import { button, explain, h, isSignedOut } from '../dom';
 import { t } from '../i18n';
 import type { Navigation } from '../main';
 import { readPart, type Guest, type Part } from './http';
+import { partWriting } from './writing';
 import { knownStyle, plainStyle } from '../style';
 import { enterAgain } from './guest';
 import { switches } from '../pages/switches';
@@ -37,36 +39,62 @@ function cellOf(content: string | null | undefined, style: unknown): HTMLElement
 	return cell;
 }
 
-function tableOf({ rows, cols, cells }: Part, shown: number): HTMLElement {
-	const contents = new Map(cells.map(([row, col, content, style]) => [`${row},${col}`, { content, style }]));
-	const cellAt = (row: number, col: number) => {
-		const cell = contents.get(`${row},${col}`);
-		return cellOf(cell ? cell.content : undefined, cell?.style);
-	};
-	const line = (row: number) => h('tr', {}, ...Array.from({ length: cols }, (_, col) => cellAt(row, col)));
-	return h('table', {}, h('tbody', {}, ...Array.from({ length: Math.min(rows, shown) }, (_, row) => line(row))));
-}
-
-/** Returns what ends the page. */
-export function showPart(root: HTMLElement, guest: Guest, navigation: Navigation): () => void {
+/** Returns what tells of texts that would be lost, and what ends the page. */
+export function showPart(root: HTMLElement, guest: Guest, navigation: Navigation): { unsaved(): number; end(): void } {
 	const state = h('p', { class: 'part-state', role: 'status', 'data-state': 'connecting' }, t('editor.opening'));
 	const problem = h('p', { class: 'problem', role: 'alert' });
 	const area = h('div', { class: 'cells', tabindex: 0, role: 'region', 'aria-label': t('part.title') });
 	const again = button(t('guest.again'), () => void read(true), { hidden: true });
 	const more = button(t('part.more'), () => ((shown += rowsAtOnce), draw()), { hidden: true });
 	const ended = new AbortController();
+	const help = h('p', { class: 'hint' }, t('part.help'));
 	let part: Part | null = null;
+	let cells = new Map<string, { content: string | null; style: unknown }>();
 	let tag: string | null = null;
 	let shown = rowsAtOnce;
 	let timer: ReturnType<typeof setTimeout> | undefined;
 	let reading = false;
 
+	/** Cells have come that are not shown yet: a field is open. */
+	let stale = false;
+	let wanted = false;
+
+	const cellAt = (row: number, col: number) => {
+		const { content, style } = cells.get(`${row},${col}`) ?? {};
+		return cellOf(writing.typed(row, col) ?? content, style);
+	};
+
+	const writing = partWriting({
+		guest,
+		area,
+		size: () => ({ rows: part?.rows ?? 0, cols: part?.cols ?? 0, shown }),
+		stored: (row, col) => {
+			const cell = cells.get(`${row},${col}`);
+			return cell ? cell.content : '';
+		},
+		show(row, col) {
+			const old = area.querySelector('table')?.rows[row]?.cells[col];
+			if (!old) return;
+			const cell = cellAt(row, col);
+			const focused = old.contains(document.activeElement);
+			old.replaceWith(cell);
+			writing.cellShown(cell, row, col, focused);
+		},
+		closed: () => stale && draw(),
+		read: () => again.hidden && void read(),
+	});
+
 	function draw(): void {
-		if (!part) return;
+		stale = writing.isOpen();
+		if (!part || stale) return;
 		const { scrollTop, scrollLeft } = area;
-		area.replaceChildren(tableOf(part, shown));
+		const { rows, cols } = part;
+		const focused = area !== document.activeElement && area.contains(document.activeElement);
+		const line = (row: number) => h('tr', {}, ...Array.from({ length: cols }, (_, col) => cellAt(row, col)));
+		area.replaceChildren(h('table', {}, h('tbody', {}, ...Array.from({ length: Math.min(rows, shown) }, (_, row) => line(row)))));
+		writing.drawn(focused);
 		Object.assign(area, { scrollTop, scrollLeft });
-		more.hidden = part.rows <= shown;
+		more.hidden = rows <= shown;
 	}
 
 	function tell(kind: string, text: string, why = ''): void {
@@ -77,7 +105,9 @@ export function showPart(root: HTMLElement, guest: Guest, navigation: Navigation
 
 	/** The link opens nothing any more: what it has shown is not shown on. */
 	function end(why: string): void {
+		writing.stop();
 		part = tag = null;
+		cells.clear();
 		area.replaceChildren();
 		more.hidden = true;
 		again.hidden = false;
@@ -87,15 +117,23 @@ export function showPart(root: HTMLElement, guest: Guest, navigation: Navigation
 	/** asked: the visitor has asked to enter again. */
 	async function read(asked = false): Promise<void> {
 		clearTimeout(timer);
+		wanted = reading;
 		if (reading || ended.signal.aborted) return;
 		reading = true;
 		again.hidden = true;
 		let goesOn = true;
 		try {
+			const inSheet = writing.inSheet();
 			const answer = await readPart(guest, tag);
 			if (ended.signal.aborted) return;
-			if (answer) ({ part, tag } = answer);
-			if (answer) draw();
+			writing.settle(inSheet);
+			if (answer.part) {
+				({ part, tag } = answer);
+				cells = new Map(answer.part.cells.map(([row, col, content, style]) => [`${row},${col}`, { content, style }]));
+			}
+			const other = writing.permit(answer.writes);
+			if (other) help.textContent = t(answer.writes ? 'part.writeHelp' : 'part.help');
+			if (answer.part || other || inSheet.length > 0) draw();
 			tell('connected', t('part.current'));
 		} catch (error) {
 			if (ended.signal.aborted) return;
@@ -109,7 +147,8 @@ export function showPart(root: HTMLElement, guest: Guest, navigation: Navigation
 		} finally {
 			reading = false;
 		}
-		if (goesOn && !document.hidden) timer = setTimeout(() => void read(), refreshMs);
+		if (goesOn && wanted) timer = setTimeout(() => void read());
+		else if (goesOn && !document.hidden) timer = setTimeout(() => void read(), refreshMs);
 	}
 
 	const { signal } = ended;
@@ -128,11 +167,15 @@ export function showPart(root: HTMLElement, guest: Guest, navigation: Navigation
 			switches(),
 			button(t('guest.leave'), () => navigation.leave()),
 		),
-		h('main', { class: 'part' }, h('h1', {}, t('part.title')), h('p', { class: 'hint' }, t('part.help')), problem, again, area, more),
+		h('main', { class: 'part' }, h('h1', {}, t('part.title')), help, problem, again, writing.refused, area, more),
 	);
 	void read();
-	return () => {
-		ended.abort();
-		clearTimeout(timer);
+	return {
+		unsaved: () => writing.unsaved(),
+		end() {
+			ended.abort();
+			writing.end();
+			clearTimeout(timer);
+		},
 	};
 }
