@@ -205,6 +205,24 @@ buf_puts_url(Buf *buf, const char *text)
 		buf_printf(buf, *c < 128 && (isalnum(*c) || strchr("-._~", *c) != NULL) ? "%c" : "%%%02X", *c);
 }
 
+void
+buf_put_html(Buf *buf, const char *text, size_t len)
+{
+	const char *from = text, *end = text + len;
+
+	for (const char *p = text; p < end; p++)
+	{
+		const char *name = *p == '&' ? "&amp;" : *p == '<' ? "&lt;" : *p == '>' ? "&gt;" : *p == '"' ? "&quot;" : NULL;
+
+		if (name == NULL)
+			continue;
+		buf_put(buf, from, (size_t) (p - from));
+		buf_puts(buf, name);
+		from = p + 1;
+	}
+	buf_put(buf, from, (size_t) (end - from));
+}
+
 /* Writes the digits in front of `end`. Returns the first. */
 static char *
 write_digits(char *end, uint64_t value)

@@ -42,6 +42,8 @@ extern Buf buf_take(Buf *buf);
 
 /* Percent-encodes all characters but RFC 3986's unreserved ones. */
 extern void buf_puts_url(Buf *buf, const char *text);
+/* Escapes what is markup in HTML, also in attributes with double quotes. */
+extern void buf_put_html(Buf *buf, const char *text, size_t len);
 
 /* Appends a JSON string with its quotes. Escapes only what JSON requires: one v1 client does not decode addresses. */
 extern void buf_put_json(Buf *buf, const char *text, size_t len);

@@ -6,6 +6,8 @@ import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { utimesSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { Cluster, waitUntil } from '../lib/cluster.mjs';
 import { newSheet, post, register, request } from '../lib/client.mjs';
 import { RawClient } from '../lib/v2.mjs';
@@ -96,7 +98,7 @@ test('the page: a table without a script, and nothing of a cell or a name is mar
 	assert.ok(page.text.includes('<td align="center" bgcolor="#010203"><font color="#ff0000"><b><i>styled</i></b></font></td><td>odd</td></tr>'), page.text);
 	assert.ok(page.text.includes('<th scope="row">2</th><td></td><td align="right">12</td>'));
 	assert.ok(page.text.includes('<th scope="col">A</th><th scope="col">B</th><th scope="col">C</th><th scope="col">D</th>'));
-	assert.match(page.text, /<title>&#60;script&#62;alert\(1\)&#60;\/script&#62; &#38; &#34;q&#34; 's'&#60;\/title&#62;&#60;b&#62;<\/title>/);
+	assert.match(page.text, /<title>&lt;script&gt;alert\(1\)&lt;\/script&gt; &amp; &quot;q&quot; 's'&lt;\/title&gt;&lt;b&gt;<\/title>/);
 	assert.equal(page.text.match(/<script/g).length, 1);
 	assert.ok(page.text.includes('<meta name="robots" content="noindex">'));
 	assert.match(page.text, /prefers-color-scheme:dark/);
@@ -198,6 +200,10 @@ test('an ETag is valid until the next edit, whoever makes it', async () => {
 	const { etag } = (await get(`/s/${key}`)).headers;
 	await cluster.psql(`SELECT sheet.rename(${fid}, 'New name')`);
 	await waitUntil(async () => (await get(`/s/${key}`, { 'if-none-match': etag })).text.includes('<title>New name</title>'), 'the name');
+	// and so is what search engines may do, which is in the page alone
+	const [before] = await Promise.all(['', '.csv'].map(async (end) => (await get(`/s/${key}${end}`)).headers.etag));
+	assert.equal((await change(fid, link, { index: true })).status, 200);
+	assert.notEqual((await get(`/s/${key}`)).headers.etag, before);
 	// uses are those that had an answer
 	const uses = async () => JSON.parse(await cluster.psql(`SELECT uses FROM sheet.link WHERE link_id = ${link}`));
 	await waitUntil(async () => (await uses()) >= 10, 'the uses');
@@ -249,6 +255,49 @@ test('what is too large for a form is refused', async () => {
 	await set(fid, 'A9000000', 'farther');
 	await waitUntil(async () => (await get(`/s/${key}.csv`)).status === 413, 'the limit');
 	assert.equal((await get('/livez')).status, 200);
+});
+
+test('errors of addresses that people open are pages for browsers, and JSON for programs', async () => {
+	const fid = await sheet({ A1: 'x' });
+	const { key, link } = await create(fid);
+	const browser = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
+	assert.equal((await get(`/s/${key}`, browser)).status, 200);
+	assert.equal((await request(gateway, 'DELETE', `/v2/sheets/${fid}/links/${link}`, { headers: bearer() })).status, 200);
+	const unknown = 'A'.repeat(22);
+	for (const path of [`/s/${key}`, `/s/${unknown}`, '/s/x', `/s/${unknown}.csv`, `/p/${'a'.repeat(26)}`, '/p/x', `/i/${unknown}/a.png`, '/i/x', '/nothing']) {
+		const page = await get(path, browser);
+		assert.deepEqual([page.status, page.headers['content-type']], [404, 'text/html; charset=utf-8'], path);
+		assert.match(page.text, /^<!doctype html><html lang="en">.*<h1>Not found<\/h1>.*<\/html>\n$/s);
+		assert.ok(!page.text.includes('<script'));
+		const style = /<style>(.*?)<\/style>/s.exec(page.text)[1];
+		assert.ok(page.headers['content-security-policy'].includes(`style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`));
+		assert.equal(page.text, (await get('/nothing', browser)).text);
+		for (const accept of [undefined, '*/*', 'application/json', 'text/html;q=0, */*', 'text/csv']) {
+			const answer = await get(path, accept ? { accept } : {});
+			assert.deepEqual([answer.status, answer.headers['content-type'], answer.json.success], [404, 'application/json', false], path);
+			assert.match(answer.headers.vary, /\bAccept\b/);
+		}
+	}
+	assert.deepEqual(shown(await get(`/s/${key}`, browser)), shown(await get(`/s/${unknown}`, browser)));
+	// a reason may come from elsewhere: it is no markup
+	const twice = await get('/s/x?a=1&a=<b>', browser);
+	assert.deepEqual([twice.status, twice.headers['content-type']], [400, 'text/html; charset=utf-8']);
+	assert.equal((await get('/v2/sheets/1', browser)).headers['content-type'], 'application/json');
+});
+
+test('the ETag of a file of the page is a digest of its content', async () => {
+	const web = path.join(cluster.directory, 'web');
+	const etags = [];
+	for (const [name, content] of [['one.js', 'let a=1;'], ['other.js', 'let a=2;'], ['same.js', 'let a=1;']]) {
+		writeFileSync(path.join(web, name), content);
+		utimesSync(path.join(web, name), 1e9, 1e9);
+		const { status, headers } = await get(`/${name}`);
+		assert.equal(status, 200);
+		assert.equal((await get(`/${name}`, { 'if-none-match': headers.etag })).status, 304);
+		etags.push(headers.etag);
+	}
+	assert.notEqual(etags[0], etags[1]);
+	assert.equal(etags[0], etags[2]);
 });
 
 test("the owner's options: who may show the page in a frame, and search engines", async () => {

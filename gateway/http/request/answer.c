@@ -3,7 +3,7 @@
  */
 #include "core/gateway.h"
 #include "core/metrics.h"
-#include "http/request/request.h"
+#include "http/request/error_page.h"
 #include "support/log.h"
 #include "transport/certificate.h"
 
@@ -138,6 +138,8 @@ request_error_code(Request *request, int status, const char *code, const char *r
 {
 	Buf body = {NULL, 0, 0};
 
+	if (error_page_answer(request, status, reason))
+		return;
 	buf_puts(&body, "{\"success\":false,\"msg\":0,\"data\":");
 	buf_puts_json(&body, reason);
 	if (code != NULL)

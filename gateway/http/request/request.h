@@ -125,6 +125,7 @@ struct Request
 	bool by_program;		/* it has an access token */
 	bool guests;			/* the route is also for guests */
 	bool secret_path;		/* the path ends with a key */
+	bool for_people;		/* it may come from a browser that shows the answer */
 	bool by_status;			/* refusals are told by HTTP's codes instead of msg: routes of protocol v2 */
 	char int64s[REQUEST_INT64S][24];
 	int int64_count;

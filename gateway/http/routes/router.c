@@ -32,18 +32,19 @@ typedef enum Caller
 
 enum RouteFlags
 {
-	AT_OWNER = 1,	   /* redirected to the gateway that serves the sheet: see core/redirect.c */
-	BY_STATUS = 2,	   /* refusals have a status of HTTP's, not a msg */
-	STREAM = 4,		   /* the body is a file, or a form with one, and is read as it arrives, not a JSON object */
-	SHEET_PATH = 8,	   /* the first * of the path is the id of a sheet */
-	EVERYWHERE = 16,   /* also at admin-address */
-	PASTE = 32,		   /* the body is no larger than that of a paste */
-	FORM = 64,		   /* the body may be a form, which the route reads */
-	NO_BODY = 128,	   /* a request without a body has no members */
-	LARGE_BODY = 256,  /* of many values: read only if the token, which it has not, is valid */
-	GUESTS = 512,	   /* also for guests of a link, whom others refuse */
-	PUBLISHED = 1024,  /* the answer depends on nobody's token: pages of any site may read the forms for programs */
-	SECRET_PATH = 2048 /* the rest of the path is a key: logs have the path up to its * */
+	AT_OWNER = 1,		/* redirected to the gateway that serves the sheet: see core/redirect.c */
+	BY_STATUS = 2,		/* refusals have a status of HTTP's, not a msg */
+	STREAM = 4,			/* the body is a file, or a form with one, and is read as it arrives, not a JSON object */
+	SHEET_PATH = 8,		/* the first * of the path is the id of a sheet */
+	EVERYWHERE = 16,	/* also at admin-address */
+	PASTE = 32,			/* the body is no larger than that of a paste */
+	FORM = 64,			/* the body may be a form, which the route reads */
+	NO_BODY = 128,		/* a request without a body has no members */
+	LARGE_BODY = 256,	/* of many values: read only if the token, which it has not, is valid */
+	GUESTS = 512,		/* also for guests of a link, whom others refuse */
+	PUBLISHED = 1024,	/* the answer depends on nobody's token: pages of any site may read the forms for programs */
+	SECRET_PATH = 2048, /* the rest of the path is a key: logs have the path up to its * */
+	PEOPLE = 4096		/* people open it in browsers, where an error is a page */
 };
 
 typedef struct Route
@@ -76,7 +77,7 @@ static const Route routes[] = {
 	{"/sharelink", METHOD_POST, ACCOUNT, 0, check_share_link, route_share_link, SCOPE_ADMIN},
 	{"/sheetws", METHOD_GET, ANYBODY, GUESTS, NULL, route_sheet_ws, SCOPE_READ},
 	{"/getchunk", METHOD_GET, ANYBODY, 0, NULL, route_get_file, SCOPE_READ},
-	{"/i/*", METHOD_GET, ANYBODY, BY_STATUS | SECRET_PATH, NULL, route_get_picture, SCOPE_NONE},
+	{"/i/*", METHOD_GET, ANYBODY, BY_STATUS | PEOPLE | SECRET_PATH, NULL, route_get_picture, SCOPE_NONE},
 	{"/v2/files", METHOD_GET, ACCOUNT, BY_STATUS, NULL, route_files, SCOPE_READ},
 	{"/v2/files/*", METHOD_DELETE, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_delete_file, SCOPE_ADMIN},
 	{"/uploadchunk", METHOD_POST, ANYBODY, STREAM, upload_begin, upload_body_end, SCOPE_UPLOAD},
@@ -148,8 +149,8 @@ static const Route routes[] = {
 	{"/paste", METHOD_POST, ANYBODY, BY_STATUS | PASTE | FORM, NULL, route_paste, SCOPE_UPLOAD},
 	{"/record", METHOD_POST, ANYBODY, BY_STATUS | PASTE, NULL, route_new_record, SCOPE_UPLOAD},
 	{"/record/*", METHOD_GET, ANYBODY, BY_STATUS | SECRET_PATH, NULL, route_record, SCOPE_NONE},
-	{"/p/*", METHOD_GET, ANYBODY, BY_STATUS | SECRET_PATH, NULL, route_paste_text, SCOPE_NONE},
-	{"/s/*", METHOD_GET, ANYBODY, BY_STATUS | PUBLISHED | SECRET_PATH, NULL, route_published, SCOPE_NONE},
+	{"/p/*", METHOD_GET, ANYBODY, BY_STATUS | PEOPLE | SECRET_PATH, NULL, route_paste_text, SCOPE_NONE},
+	{"/s/*", METHOD_GET, ANYBODY, BY_STATUS | PEOPLE | PUBLISHED | SECRET_PATH, NULL, route_published, SCOPE_NONE},
 	{"/livez", METHOD_GET, ANYBODY, EVERYWHERE, NULL, route_live, SCOPE_NONE},
 	{"/readyz", METHOD_GET, ANYBODY, EVERYWHERE, NULL, route_ready, SCOPE_NONE},
 	{"/healthz", METHOD_GET, ANYBODY, EVERYWHERE, NULL, route_health, SCOPE_NONE},
@@ -157,7 +158,7 @@ static const Route routes[] = {
 	{"/debug", METHOD_GET, OPERATOR, 0, NULL, route_debug, SCOPE_NONE},
 	{"/admin/drain", METHOD_POST, OPERATOR, 0, NULL, route_drain, SCOPE_NONE},
 	{"/admin/resume", METHOD_POST, OPERATOR, 0, NULL, route_resume, SCOPE_NONE},
-	{"/*", METHOD_GET, ANYBODY, 0, NULL, route_static, SCOPE_NONE},
+	{"/*", METHOD_GET, ANYBODY, PEOPLE, NULL, route_static, SCOPE_NONE},
 };
 
 #define ROUTE_COUNT (sizeof(routes) / sizeof(routes[0]))
@@ -229,6 +230,7 @@ router_find(Request *request)
 		request->route = route;
 		request->by_status = (route->flags & BY_STATUS) != 0;
 		request->scope = route->scope;
+		request->for_people = (route->flags & PEOPLE) != 0 && router_method(request->method) == METHOD_GET;
 		request->guests = (route->flags & GUESTS) != 0;
 		request->secret_path = (route->flags & SECRET_PATH) != 0;
 		trace_set_route(request, (int) i + 1, route->path);

@@ -10,12 +10,15 @@
 #include "http/routes/routes.h"
 
 #include <errno.h>
+#include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#define STATIC_FILE_MAX (64 * 1024 * 1024)
+#define STATIC_FILE_MAX	  (64 * 1024 * 1024)
+#define STATIC_ETAG_BYTES 16 /* of the digest */
+
 static const char static_missing_page[] =
 	"<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>pg_sheet</title><h1>pg_sheet</h1>"
 	"<p>The gateway runs, but it has no page to show: build it with <code>make web</code> and give its directory with "
@@ -27,7 +30,7 @@ typedef struct StaticFile
 	char *name; /* with .br or .gz */
 	char *data;
 	size_t len;
-	char etag[40];
+	char etag[2 * STATIC_ETAG_BYTES + 3];
 } StaticFile;
 
 static StaticFile *static_files;
@@ -50,21 +53,22 @@ static_name_is_plain(const char *path)
 }
 
 static char *
-static_read(const char *name, size_t *len, struct stat *status)
+static_read(const char *name, size_t *len)
 {
 	char path[1400];
 	char *data = NULL;
+	struct stat status;
 	FILE *file;
 
 	snprintf(path, sizeof(path), "%s%s", gateway.config.web_root, name);
 	file = fopen(path, "rb");
 	if (file == NULL)
 		return NULL;
-	if (fstat(fileno(file), status) == 0 && S_ISREG(status->st_mode) && status->st_size <= STATIC_FILE_MAX &&
-		(data = malloc((size_t) status->st_size + 1)) != NULL)
+	if (fstat(fileno(file), &status) == 0 && S_ISREG(status.st_mode) && status.st_size <= STATIC_FILE_MAX &&
+		(data = malloc((size_t) status.st_size + 1)) != NULL)
 	{
-		*len = fread(data, 1, (size_t) status->st_size, file);
-		if (*len != (size_t) status->st_size)
+		*len = fread(data, 1, (size_t) status.st_size, file);
+		if (*len != (size_t) status.st_size)
 		{
 			free(data);
 			data = NULL;
@@ -74,11 +78,24 @@ static_read(const char *name, size_t *len, struct stat *status)
 	return data;
 }
 
+/* A digest of the content: a release may have files of the size and the time of another one. */
+static void
+static_put_etag(StaticFile *file)
+{
+	unsigned char digest[SHA256_DIGEST_LENGTH];
+	char *to = file->etag;
+
+	(void) SHA256((const unsigned char *) file->data, file->len, digest);
+	*to++ = '"';
+	for (int i = 0; i < STATIC_ETAG_BYTES; i++)
+		to += snprintf(to, 3, "%02x", digest[i]);
+	strcpy(to, "\"");
+}
+
 static const StaticFile *
 static_find(const char *name)
 {
 	StaticFile *file;
-	struct stat status;
 
 	for (file = static_files; file != NULL; file = file->next)
 	{
@@ -86,15 +103,14 @@ static_find(const char *name)
 			return file;
 	}
 	file = calloc(1, sizeof(StaticFile));
-	if (file == NULL || (file->data = static_read(name, &file->len, &status)) == NULL ||
-		(file->name = strdup(name)) == NULL)
+	if (file == NULL || (file->data = static_read(name, &file->len)) == NULL || (file->name = strdup(name)) == NULL)
 	{
 		if (file != NULL)
 			free(file->data);
 		free(file);
 		return NULL;
 	}
-	snprintf(file->etag, sizeof(file->etag), "\"%zx-%llx\"", file->len, (unsigned long long) status.st_mtime);
+	static_put_etag(file);
 	file->next = static_files;
 	static_files = file;
 	return file;

@@ -15,6 +15,7 @@
  * itself, none within the page, and one style sheet by its digest.
  */
 #include "common/edit_codec.h"
+#include "http/request/error_page.h"
 #include "http/request/range.h"
 #include "http/share/published_links.h"
 #include "http/share/share.h"
@@ -22,7 +23,6 @@
 #include "ws/cache/changes.h"
 #include "ws/room/room.h"
 
-#include <openssl/evp.h>
 #include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,43 +121,17 @@ published_read_path(Request *request, Published *view)
 /* ---- the page ---- */
 
 static void
-published_put_html(Buf *to, const char *text)
-{
-	for (; *text != '\0'; text++)
-	{
-		if (strchr("&<>\"", *text) != NULL)
-			buf_printf(to, "&#%d;", *text);
-		else
-			buf_put(to, text, 1);
-	}
-}
-
-/* The style sheet's source for the policy. */
-static const char *
-published_style_source(void)
-{
-	static char source[64];
-	unsigned char digest[EVP_MAX_MD_SIZE], text[60];
-	unsigned int len;
-
-	if (source[0] == '\0' &&
-		EVP_Digest(published_style, sizeof(published_style) - 1, digest, &len, EVP_sha256(), NULL) == 1)
-	{
-		EVP_EncodeBlock(text, digest, (int) len);
-		snprintf(source, sizeof(source), "'sha256-%s'", text);
-	}
-	return source[0] != '\0' ? source : "'none'";
-}
-
-static void
 published_add_policy(Request *request, const char *embed)
 {
+	static char source[STYLE_SOURCE_MAX];
 	Buf policy = {NULL, 0, 0};
 
+	if (source[0] == '\0')
+		style_source(published_style, source);
 	buf_printf(&policy,
 			   "default-src 'none'; script-src 'self'; style-src %s; connect-src 'self'; base-uri 'none'; "
 			   "form-action 'none'; frame-ancestors %s",
-			   published_style_source(), embed[0] != '\0' ? embed : "'none'");
+			   source, embed[0] != '\0' ? embed : "'none'");
 	request_add_header_buf(request, "Content-Security-Policy", &policy);
 }
 
@@ -169,18 +143,18 @@ published_put_page_head(Buf *to, const PublishedLink *link, const char *etag)
 	if (!link->index_ok)
 		buf_puts(to, "<meta name=\"robots\" content=\"noindex\">");
 	buf_puts(to, "<title>");
-	published_put_html(to, link->title);
+	buf_put_html(to, link->title, strlen(link->title));
 	buf_printf(to, "</title><style>%s</style>", published_style);
 	for (size_t i = 1; i < PUBLISHED_FORMS; i++)
 		buf_printf(to, "<link rel=\"alternate\" type=\"%.*s\" href=\"/s/%s%s\">",
 				   (int) strcspn(published_forms[i].type, ";"), published_forms[i].type, link->key,
 				   published_forms[i].suffix);
 	buf_puts(to, "<script type=\"module\" src=\"/published.js\"></script></head><body><header><h1>");
-	published_put_html(to, link->title);
+	buf_put_html(to, link->title, strlen(link->title));
 	buf_printf(
 		to, "</h1><nav><a href=\"/s/%s.csv\">CSV</a><a href=\"/s/%s.json\">JSON</a></nav></header><main data-etag=\"",
 		link->key, link->key);
-	published_put_html(to, etag);
+	buf_put_html(to, etag, strlen(etag));
 	buf_puts(to, "\">\n");
 }
 
@@ -189,21 +163,9 @@ published_put_page_head(Buf *to, const PublishedLink *link, const char *etag)
 static void
 published_missing(Request *request)
 {
-	static const char page[] =
-		"<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Not found</title>"
-		"</head><body><h1>Not found</h1><p>There is no such view, or no longer.</p></body></html>\n";
-
 	request_add_header(request, "Cache-Control", "no-cache");
 	request_add_header(request, "X-Robots-Tag", "noindex");
-	if (published_is_for_programs(request->head.path))
-	{
-		request_error(request, 404, "no such view");
-		return;
-	}
-	request_add_header(request, "Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'");
-	request->text = page;
-	request->length = sizeof(page) - 1;
-	request_answer(request, 404, "text/html; charset=utf-8", NULL);
+	request_error(request, 404, "no such view");
 }
 
 /* The title in the form of RFC 8187, where nothing can end the header. */
@@ -217,20 +179,48 @@ published_add_disposition(Request *request, const Published *view, const char *s
 	request_add_header_buf(request, "Content-Disposition", &disposition);
 }
 
-/* The page and JSON have the title, too. FNV-1a. */
+/* What comes before the answer's text. etag: of the page. */
 static void
-published_etag(const Published *view, char *to, size_t size)
+published_put_head(Buf *to, const Published *view, const char *etag)
 {
-	const PublishedLink *link = view->link;
-	const char *etag = view->answer->etag;
-	uint64_t digest = UINT64_C(0xCBF29CE484222325) ^ link->index_ok;
+	if (view->form == RANGE_HTML)
+		published_put_page_head(to, view->link, etag);
+	else if (view->form == RANGE_JSON)
+	{
+		buf_puts(to, "{\"title\":");
+		buf_puts_json(to, view->link->title);
+		buf_puts(to, ",");
+	}
+}
 
-	for (const char *p = link->title; *p != '\0'; p++)
-		digest = (digest ^ (unsigned char) *p) * UINT64_C(0x100000001B3);
+/* FNV-1a of the head, which has the title, and of a page the style and the script; kept with the link. */
+static uint64_t
+published_head_digest(Published *view)
+{
+	uint64_t *digest = &view->link->head_digests[view->form == RANGE_HTML];
+	Buf head = {NULL, 0, 0};
+
+	if (*digest != 0)
+		return *digest;
+	published_put_head(&head, view, "");
+	*digest = UINT64_C(0xCBF29CE484222325);
+	for (size_t i = 0; i < head.len; i++)
+		*digest = (*digest ^ (unsigned char) head.data[i]) * UINT64_C(0x100000001B3);
+	buf_free(&head);
+	return *digest;
+}
+
+/* That of the answer's text has its digest, too. */
+static void
+published_etag(Published *view, char *to, size_t size)
+{
+	const char *etag = view->answer->etag;
+
 	if (view->form == RANGE_CSV || view->form == RANGE_TSV)
 		snprintf(to, size, "%s", etag);
 	else
-		snprintf(to, size, "%.*s-%016llx\"", (int) strlen(etag) - 1, etag, (unsigned long long) digest);
+		snprintf(to, size, "%.*s-%016llx\"", (int) strlen(etag) - 1, etag,
+				 (unsigned long long) published_head_digest(view));
 }
 
 /* The head, then the answer's text in pieces. */
@@ -269,14 +259,7 @@ published_give(Request *request)
 	published_etag(view, etag, sizeof(etag));
 	if (range_not_modified(request, etag))
 		return;
-	if (view->form == RANGE_HTML)
-		published_put_page_head(&view->head, view->link, etag);
-	else if (view->form == RANGE_JSON)
-	{
-		buf_puts(&view->head, "{\"title\":");
-		buf_puts_json(&view->head, view->link->title);
-		buf_puts(&view->head, ",");
-	}
+	published_put_head(&view->head, view, etag);
 	if (buf_failed(&view->head))
 	{
 		request_out_of_memory(request);

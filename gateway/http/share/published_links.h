@@ -10,7 +10,7 @@
 
 #define PUBLISHED_KEY_CHARS 22
 
-/* Constant while pinned. */
+/* Constant while pinned, but for head_digests. */
 typedef struct PublishedLink
 {
 	int pins;
@@ -18,12 +18,13 @@ typedef struct PublishedLink
 	int64_t link_id, sheet_id;
 	bool rectangle;
 	bool index_ok;
-	const char *title;	   /* in this allocation, as the next two */
-	const char *embed;	   /* sources of frame-ancestors; "": none */
-	const char *file_name; /* the title, percent-encoded */
-	uint64_t asked;		   /* changes_now() before the question */
-	uint64_t began;		   /* uv_hrtime(): when the question was sent */
-	uint64_t ends_at;	   /* uv_hrtime(); UINT64_MAX: no end */
+	const char *title;		  /* in this allocation, as the next two */
+	const char *embed;		  /* sources of frame-ancestors; "": none */
+	const char *file_name;	  /* the title, percent-encoded */
+	uint64_t asked;			  /* changes_now() before the question */
+	uint64_t began;			  /* uv_hrtime(): when the question was sent */
+	uint64_t ends_at;		  /* uv_hrtime(); UINT64_MAX: no end */
+	uint64_t head_digests[2]; /* of published.c: of JSON and of the page; 0: not computed */
 } PublishedLink;
 
 /* The statement that asks for a link by its key. */

@@ -26,7 +26,7 @@ async function refresh(): Promise<void> {
 	if (busy) return;
 	busy = true;
 	try {
-		const headers: HeadersInit = etag ? { 'if-none-match': etag } : {};
+		const headers: HeadersInit = { accept: 'text/html', ...(etag ? { 'if-none-match': etag } : {}) };
 		const answer = await fetch(location.pathname, { cache: 'no-store', credentials: 'omit', headers, signal: AbortSignal.timeout?.(longestMs) });
 		if (answer.status === 200 || answer.status === 404) show(await answer.text());
 		if (answer.status === 404) {

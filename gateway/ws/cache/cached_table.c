@@ -149,24 +149,6 @@ table_put_field(const Table *table, EditText text)
 		buf_put(table->to, text.data, text.len);
 }
 
-static void
-table_put_html(Buf *to, EditText text)
-{
-	const char *from = text.data, *end = from + text.len;
-
-	for (const char *p = from; p < end; p++)
-	{
-		const char *name = *p == '&' ? "&amp;" : *p == '<' ? "&lt;" : *p == '>' ? "&gt;" : *p == '"' ? "&quot;" : NULL;
-
-		if (name == NULL)
-			continue;
-		buf_put(to, from, (size_t) (p - from));
-		buf_puts(to, name);
-		from = p + 1;
-	}
-	buf_put(to, from, (size_t) (end - from));
-}
-
 /* ---- styles: what of them HTML shows without CSS ---- */
 
 #define LOOK_COLOUR 24
@@ -308,7 +290,7 @@ table_put_html_cell(Buf *to, const TableCell *cell)
 			buf_printf(to, "<font color=\"%s\">", look.colour);
 		buf_puts(to, look.bold ? "<b>" : "");
 		buf_puts(to, look.italic ? "<i>" : "");
-		table_put_html(to, cell->content);
+		buf_put_html(to, cell->content.data, cell->content.len);
 		buf_puts(to, look.italic ? "</i>" : "");
 		buf_puts(to, look.bold ? "</b>" : "");
 		buf_puts(to, look.colour[0] != '\0' ? "</font>" : "");
