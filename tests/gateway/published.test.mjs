@@ -257,6 +257,67 @@ test('what is too large for a form is refused', async () => {
 	assert.equal((await get('/livez')).status, 200);
 });
 
+const property = (fid, target, key, value) => cluster.psql(`SELECT sheet.set_property(${fid}, ${target === null ? 'NULL' : `'${target}'`}, '${key}', '${value}')`);
+/** The rows of the page's table: its header, then one each. */
+const rowsOf = (page) => page.slice(page.indexOf('<tr>'), page.indexOf('</tbody>')).split(/<\/tr>(?:<\/thead><tbody>)?\n?/).filter((row) => row.startsWith('<tr'));
+
+test('the page shows merges, sizes, hidden rows and columns, and formats, as the grid does', async () => {
+	const fid = await sheet({ A1: 'Title', C1: 'covered?', D1: 'hidden', A2: 'hidden', A3: 'x', E4: 'last' });
+	const client = await RawClient.open(gateway, anna, fid, { client: 78 });
+	const as = (row, col, content, pattern, more = {}) => ({ row, col, content, style: { n: { pattern }, ...more } });
+	client.op(1, [
+		as(2, 1, '0.256', '0.0%'),
+		as(2, 2, '1234567.891', '#,##0.00'),
+		as(2, 4, '-5', '#,##0_);[Red](#,##0)'),
+		as(3, 0, '2024-01-31', 'd"."m".<b>"yyyy', { vt: 2, ul: { s: 1 }, st: { s: 1 } }),
+		as(3, 1, '18:05', 'h:mm AM/PM'),
+		as(3, 2, "'007", '0'),
+		{ row: 3, col: 3, content: 'TRUE' },
+	]);
+	await client.next('ack');
+	for (const [target, key, value] of [['A1:C1', 'merge', 'true'], ['B:C', 'width', '120'], ['B:B', 'width', '80'], [null, 'height', '30'], ['3:3', 'height', '44.6'], ['2:2', 'hidden', 'true'], ['D:D', 'hidden', 'true']])
+		await property(fid, target, key, value);
+	const { key, link } = await create(fid);
+	const page = await get(`/s/${key}`);
+	assert.deepEqual(rowsOf(page.text), [
+		'<tr><td></td><th scope="col">A</th><th scope="col" width="80">B</th><th scope="col" width="120">C</th><th scope="col">E</th>',
+		'<tr height="30"><th scope="row">1</th><td colspan="3">Title</td><td></td>',
+		'<tr height="45"><th scope="row">3</th><td>x</td><td align="right">25.6%</td><td align="right">1,234,567.89</td><td align="right">(5)</td>',
+		'<tr height="30"><th scope="row">4</th><td align="right" valign="middle"><u><s>31.1.&lt;b&gt;2024</s></u></td><td align="right">6:05 PM</td><td>007</td><td>last</td>',
+	]);
+	// programs get what was typed, and all of it
+	assert.equal((await get(`/s/${key}.csv`)).text, "Title,,covered?,hidden,\r\nhidden,,,,\r\nx,0.256,1234567.891,,-5\r\n2024-01-31,18:05,'007,TRUE,last\r\n");
+	// a property is a change of the page
+	await property(fid, '2:2', 'hidden', 'null');
+	await property(fid, 'B4:E5', 'merge', 'true');
+	await property(fid, 'A4:C4', 'merge', 'true');
+	const changed = async () => (await get(`/s/${key}`, { 'if-none-match': page.headers.etag })).text;
+	await waitUntil(async () => (await changed()).includes('<tr height="30"><th scope="row">4</th><td colspan="3" align="right"'), 'the properties');
+	// of merges that overlap, the smaller one is shown
+	const rows = rowsOf(await changed());
+	assert.equal(rows.length, 5);
+	assert.ok(rows[4].endsWith('</td><td>last</td>'), rows[4]);
+	// a hidden row of a merge: the rest has the content of its first cell
+	await property(fid, 'A2:A3', 'merge', 'true');
+	await property(fid, '2:2', 'hidden', 'true');
+	await waitUntil(async () => rowsOf(await changed())[2]?.startsWith('<tr height="45"><th scope="row">3</th><td>hidden</td>'), 'the merge');
+	// a rectangle: its part, wherever it moves; nothing of what is outside
+	const part = await create(fid, { ref: 'B1:E3' });
+	assert.notEqual(part.link, link);
+	const expected = [
+		'<tr><td></td><th scope="col" width="80">A</th><th scope="col" width="120">B</th><th scope="col">D</th>',
+		'<tr height="30"><th scope="row">1</th><td colspan="2"></td><td></td>',
+		'<tr height="45"><th scope="row">3</th><td align="right">25.6%</td><td align="right">1,234,567.89</td><td align="right">(5)</td>',
+	];
+	assert.deepEqual(rowsOf((await get(`/s/${part.key}`)).text), expected);
+	for (let i = 0; i < 10; i++) {
+		const moved = cluster.psql(`SELECT sheet.insert_rows(${fid}, 0, 1), sheet.insert_columns(${fid}, 0, 1)`);
+		assert.deepEqual(rowsOf((await get(`/s/${part.key}`)).text), expected);
+		await moved;
+	}
+	client.terminate();
+});
+
 test('errors of addresses that people open are pages for browsers, and JSON for programs', async () => {
 	const fid = await sheet({ A1: 'x' });
 	const { key, link } = await create(fid);

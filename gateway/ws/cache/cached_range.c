@@ -44,6 +44,7 @@
 #define RANGE_SMALL		   65536
 #define RANGE_SHORT_CELLS  8192				  /* a larger range is read on a connection for long statements */
 #define RANGE_UNLISTED_MAX (64 * 1024 * 1024) /* bytes of answers that are pinned and not kept */
+#define RANGE_TORN_MAX	   10				  /* questions again for an answer of one seq */
 #define RANGE_SHARE		   8				  /* an answer of more than this part of the memory is not kept */
 
 /* A sheet with cached ranges. */
@@ -75,6 +76,7 @@ typedef struct CachedRange
 	struct CachedRange *newer, *older; /* in order of use; only with an answer */
 	RangeAnswer *answer;			   /* NULL: none is kept */
 	bool reading;
+	int torn;		/* answers to the question under way whose parts were of different seqs */
 	uint64_t asked; /* the clock at the question under way */
 	uint64_t began;
 	RangeWaiter *waiters;
@@ -357,7 +359,16 @@ static const char range_sql[] = "SELECT seq, rows, cols, cells FROM sheet.read_c
 /* The rectangle of a link: it and its cells are of one seq. No row: no cell of it is left. */
 static const char link_sql[] = "SELECT seq, rows, cols, cells, \"row\", col FROM sheet.published_cells($1, $2, $3)";
 
+/* The same with the properties, and the seq at which these are valid. */
+static const char html_sql[] =
+	"SELECT c.seq, c.rows, c.cols, c.cells, NULL::integer, NULL::integer, p.seq, p.properties "
+	"FROM sheet.read_cells($1, $2, $3, $4, $5, $6) c, sheet.read_properties($1) p LIMIT 2";
+static const char html_link_sql[] = "SELECT c.seq, c.rows, c.cols, c.cells, c.\"row\", c.col, p.seq, p.properties "
+									"FROM sheet.published_cells($1, $2, $3) c, sheet.read_properties($1) p";
+#define HTML_SEQ_COLUMN 6
+
 static void range_read(CachedRange *range);
+static bool range_send(CachedRange *range);
 
 static bool
 waiter_takes(const RangeWaiter *waiter, const RangeAnswer *answer)
@@ -431,6 +442,13 @@ range_encoded(void *arg, RangeStatus status, RangeAnswer *answer, size_t row_byt
 	range_finish(range, status, answer, NULL);
 }
 
+/* An edit came between the cells and the properties. They would not fit to each other. */
+static bool
+range_is_torn(const CachedRange *range, const PGresult *res)
+{
+	return range->key.form == RANGE_HTML && pgresult_int64(res, 0, 0) != pgresult_int64(res, 0, HTML_SEQ_COLUMN);
+}
+
 static void
 range_answered(void *arg, PGresult *res)
 {
@@ -445,6 +463,12 @@ range_answered(void *arg, PGresult *res)
 		status = RANGE_TOO_LARGE;
 	else if (!range_fits(res))
 		status = RANGE_BUSY;
+	else if (range_is_torn(range, res))
+	{
+		if (range->torn++ < RANGE_TORN_MAX && range_send(range))
+			return;
+		status = RANGE_BUSY;
+	}
 	else
 	{
 		size_t bytes = (size_t) PQgetlength(res, 0, 3);
@@ -479,16 +503,20 @@ range_send(CachedRange *range)
 						pgparam_int64(texts[4], key->to_col),	pgparam_int64(texts[5], RANGE_BYTES_MAX)};
 	PgParam link_params[] = {params[0], pgparam_int64(link_text, key->link_id), params[5]};
 
+	const char *sql = key->form == RANGE_HTML ? html_sql : range_sql;
+
 	if (key->link_id != 0)
-		return database_query(range_class(key), range->waiters->account, link_sql, 3, link_params, 1, range_answered,
+		return database_query(range_class(key), range->waiters->account,
+							  key->form == RANGE_HTML ? html_link_sql : link_sql, 3, link_params, 1, range_answered,
 							  range);
-	return database_query(range_class(key), range->waiters->account, range_sql, 6, params, 1, range_answered, range);
+	return database_query(range_class(key), range->waiters->account, sql, 6, params, 1, range_answered, range);
 }
 
 static void
 range_read(CachedRange *range)
 {
 	range->reading = true;
+	range->torn = 0;
 	range->asked = ++clock_now;
 	range->began = uv_hrtime();
 	if (range_send(range))

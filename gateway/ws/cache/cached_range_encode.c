@@ -31,6 +31,7 @@ typedef struct RangeWork
 	RangeEncodedFn fn;
 	void *arg;
 	size_t len;
+	size_t properties_len; /* of the sheet; behind the cells */
 	char cells[];
 } RangeWork;
 
@@ -109,6 +110,8 @@ work_put_table(Buf *body, const RangeWork *work)
 {
 	TableSource source = {.cells = work->cells, .len = work->len, .seq = work->seq};
 
+	source.properties = work->cells + work->len;
+	source.properties_len = work->properties_len;
 	if (work->key.link_id != 0)
 	{
 		source.row = work->row;
@@ -194,7 +197,9 @@ bool
 cached_range_encode(const RangeKey *key, const PGresult *res, bool large, RangeEncodedFn fn, void *arg)
 {
 	size_t len = (size_t) PQgetlength(res, 0, 3);
-	RangeWork *work = malloc(sizeof(RangeWork) + len);
+	int column = PQfnumber(res, "properties");
+	size_t properties_len = column >= 0 ? (size_t) PQgetlength(res, 0, column) : 0;
+	RangeWork *work = malloc(sizeof(RangeWork) + len + properties_len);
 
 	if (work == NULL)
 		return false;
@@ -205,13 +210,16 @@ cached_range_encode(const RangeKey *key, const PGresult *res, bool large, RangeE
 						.status = RANGE_BUSY,
 						.fn = fn,
 						.arg = arg,
-						.len = len};
+						.len = len,
+						.properties_len = properties_len};
 	if (key->link_id != 0)
 	{
 		work->row = pgresult_uint32(res, 0, 4);
 		work->col = pgresult_uint32(res, 0, 5);
 	}
 	memcpy(work->cells, PQgetvalue(res, 0, 3), len);
+	if (properties_len > 0)
+		memcpy(work->cells + len, PQgetvalue(res, 0, column), properties_len);
 	if (large)
 		works_add(work);
 	else

@@ -19,9 +19,11 @@ typedef struct TableSource
 {
 	const char *cells; /* batches of edits */
 	size_t len;
-	uint32_t row, col;	 /* of the first cell of the table */
-	uint32_t rows, cols; /* its size; 0: to the last cells that have a content */
-	bool hide_formulas;	 /* they may name cells outside */
+	uint32_t row, col;		/* of the first cell of the table */
+	uint32_t rows, cols;	/* its size; 0: to the last cells that have a content */
+	bool hide_formulas;		/* they may name cells outside */
+	const char *properties; /* of the sheet (common/properties.h); read for HTML */
+	size_t properties_len;
 	int64_t seq;
 } TableSource;
 
