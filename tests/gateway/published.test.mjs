@@ -4,10 +4,11 @@
  */
 import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { utimesSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { Cluster, waitUntil } from '../lib/cluster.mjs';
 import { newSheet, post, register, request } from '../lib/client.mjs';
 import { RawClient } from '../lib/v2.mjs';
@@ -115,6 +116,44 @@ test('the page: a table without a script, and nothing of a cell or a name is mar
 	const head = await get(`/s/${key}`, {}, 'HEAD');
 	assert.deepEqual([head.status, head.text, head.headers['content-length'], head.headers.etag], [200, '', String(Buffer.byteLength(page.text)), page.headers.etag]);
 	client.terminate();
+});
+
+/** A Python that has pandas; undefined: there is none. It is not asked for by setup, being large. */
+const python = ['python3', '/usr/bin/python3'].find((name) => spawnSync(name, ['-c', 'import pandas']).status === 0);
+
+test('pandas reads the CSV from its address', { skip: python ? false : 'python3-pandas is not installed' }, async () => {
+	const lines = [
+		['id', 'name', 'amount', 'share', 'day', 'note', 'flag', 'code'],
+		['1', 'Ä 表 🙂', '1.5', '0.25', '2024-01-31', 'two\nlines, "quoted"', 'TRUE', '007'],
+		['2', '', '-2e3', '', '2024-02-01 10:30:00', '=SUM(A1:A2)', 'FALSE', "'012"],
+		['3', 'x y', '', '0.5', '', '', 'TRUE', '9'],
+	];
+	const cells = lines.flatMap((line, row) => line.map((content, col) => [`${'ABCDEFGH'[col]}${row + 1}`, content]));
+	const { key } = await create(await sheet(Object.fromEntries(cells.filter(([, content]) => content !== ''))));
+	const script = `import json, sys, pandas
+typed = pandas.read_csv(sys.argv[1], parse_dates=['day'])
+text = pandas.read_csv(sys.argv[1], dtype=str, keep_default_na=False)
+tabs = pandas.read_csv(sys.argv[2], sep='\\t', dtype=str, keep_default_na=False)
+print(json.dumps([{name: str(kind) for name, kind in typed.dtypes.items()}, json.loads(typed.to_json(orient='records', date_format='iso')),
+	[list(text.columns)] + text.values.tolist(), tabs.equals(text)]))`;
+	const { stdout } = await promisify(execFile)(python, ['-c', script, `${gateway.url}/s/${key}.csv`, `${gateway.url}/s/${key}.tsv`]);
+	const [types, typed, text, same] = JSON.parse(stdout);
+	assert.deepEqual(types, { id: 'int64', name: 'object', amount: 'float64', share: 'float64', day: 'datetime64[ns]', note: 'object', flag: 'bool', code: 'object' });
+	assert.deepEqual([typed[0].name, typed[0].note, typed[0].flag, typed[0].code], ['Ä 表 🙂', 'two\nlines, "quoted"', true, '007']);
+	assert.deepEqual([typed[1].name, typed[1].amount, typed[1].share, typed[1].note], [null, -2000, null, '=SUM(A1:A2)']);
+	assert.deepEqual([typed[1].day.slice(0, 19), typed[2].day], ['2024-02-01T10:30:00', null]);
+	assert.deepEqual(text, lines);
+	assert.equal(same, true);
+});
+
+test('curl and =IMPORTDATA need no token, no redirect and no header', async () => {
+	const { key } = await create(await sheet({ A1: 'ä', B1: '1' }));
+	const curl = async (...args) => (await promisify(execFile)('curl', ['-sS', '--max-redirs', '0', ...args])).stdout;
+	const write = '%{http_code} %{num_redirects} %{content_type} %header{access-control-allow-origin}';
+	assert.equal(await curl('-L', '-w', write, `${gateway.url}/s/${key}.csv`), 'ä,1\r\n200 0 text/csv; charset=utf-8 *');
+	// a client that says nothing of itself, over HTTP 1.0
+	assert.equal(await curl('-0', '-H', 'User-Agent:', '-H', 'Accept:', `${gateway.url}/s/${key}.csv`), 'ä,1\r\n');
+	assert.equal(await curl('-w', '%{http_code} %{content_type}', '-o', '/dev/null', `${gateway.url}/s/${'A'.repeat(22)}.csv`), '404 application/json');
 });
 
 test('other methods are refused, and pages of other sites may ask for the forms for programs', async () => {
