@@ -492,8 +492,13 @@ test('routes of protocol v2 answer 401 to a token that is not valid, those of v1
 	const old = user.token;
 	user.token = (await post(gateway, '/v2/account/revoke', { token: old })).json.token;
 	for (const token of [undefined, '', 'nonsense', `${user.token}x`, old]) {
-		for (const path of ['/v2/ticket', '/v2/account/revoke', '/v2/account/password', `/v2/sheets/${fid}/open`]) {
-			const answer = await post(gateway, path, { token, fid, link: 'x', password: 'x', oldPassword: 'x' });
+		for (const [path, members] of [
+			['/v2/ticket', { fid }],
+			['/v2/account/revoke', {}],
+			['/v2/account/password', { password: 'x', oldPassword: 'x' }],
+			[`/v2/sheets/${fid}/open`, { link: 'x' }],
+		]) {
+			const answer = await post(gateway, path, { token, ...members });
 			assert.deepEqual([answer.status, answer.headers['www-authenticate'], answer.json.success], [401, 'Bearer', false], `${path} ${token} ${answer.text}`);
 		}
 		for (const what of ['route', 'log', 'versions', 'cells?range=A1'])

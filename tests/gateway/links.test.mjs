@@ -5,6 +5,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { Cluster, repository, waitUntil } from '../lib/cluster.mjs';
 import { Editor, call, multipart, newSheet, post, register, request, shareByLink, signToken, tokenClaims, tokenParts } from '../lib/client.mjs';
+import { memberRows } from '../lib/members.mjs';
 import { RawClient } from '../lib/v2.mjs';
 
 let cluster;
@@ -188,14 +189,17 @@ async function openRoutes(zoe, fid) {
 	const routes = [...source.matchAll(/^\t\{"(\/[^"]*)", METHOD_(\w+), (\w+), ([^,]*),/gm)].map(([, address, method, caller, flags]) => ({ address, method, caller, flags }));
 	assert.ok(routes.length > 40, `${routes.length} routes`);
 	const free = ['/livez', '/readyz', '/healthz', '/*', '/login', '/register', '/v2/link', '/getchunk', '/i/*', '/paste', '/record', '/record/*', '/p/*', '/s/*'];
+	const members = memberRows();
 	const open = [];
 	for (const { address, method, caller, flags } of routes) {
 		if (caller === 'OPERATOR' || free.includes(address)) continue;
 		const target = address.replace('*', String(fid)).replace('*', '1');
-		const body = {
+		const values = {
 			...{ token: zoe.token, fid, name: 'x', username: ben.username, role: 'viewer', label: 'x', cid: 1, version: 1, lid: 1, link: address.includes('links') ? 1 : 'x', password: 'x', oldPassword: 'x' },
 			...{ initRows: 5, initColumns: 5, url: 'https://example.org/' },
 		};
+		const names = ['token', ...(members.get(`${method} ${address}`) ?? [])];
+		const body = address.startsWith('/v2/') ? Object.fromEntries(Object.entries(values).filter(([name]) => names.includes(name))) : values;
 		const query = address === '/sheetws' ? `?query=1&fid=${fid}` : address.endsWith('import') ? '?name=x' : address.endsWith('cells') ? '?range=A1' : '';
 		const headers = { authorization: `Bearer ${zoe.token}` };
 		let answer;

@@ -11,6 +11,7 @@ import formats from 'ajv-formats';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { parse } from 'yaml';
 import { Cluster, repository } from '../lib/cluster.mjs';
+import { memberRows } from '../lib/members.mjs';
 import { call, multipart, post, register, request } from '../lib/client.mjs';
 
 const methods = ['get', 'post', 'put', 'patch', 'delete'];
@@ -59,6 +60,27 @@ describe('the document', () => {
 		]);
 		const routed = rows().map(([name, scope, caller]) => [name, scope, caller === 'OPERATOR' ? caller : '']);
 		assert.deepEqual(documented.map(String).sort(), routed.map(String).sort());
+	});
+
+	test('has the members of each JSON body of v2, and the gateway refuses others by their name', async () => {
+		const known = memberRows();
+		for (const operation of operations) {
+			if (!operation.address.startsWith('/v2/') || !['POST', 'PUT', 'PATCH'].includes(operation.method) || operation.address === '/v2/sheets/import') continue;
+			const name = nameOf(operation).replace(/\{\w+\}/g, '*');
+			let schema = operation.requestBody?.content['application/json'].schema;
+			if (schema?.$ref) schema = schema.$ref.slice(2).split('/').reduce((at, key) => at[key], document);
+			if (schema) assert.equal(schema.additionalProperties, false, name);
+			const members = Object.keys(schema?.properties ?? {}).filter((member) => member !== 'token');
+			assert.deepEqual(members.sort(), known.get(name) ?? [], name);
+			known.delete(name);
+			const answer = await request(gateway, operation.method, operation.address.replace(/\{\w+\}/g, '7'), {
+				headers: { authorization: `Bearer ${anna.token}`, 'content-type': 'application/json' },
+				body: '{"expire":1}',
+			});
+			assert.equal(answer.status, 400, `${name}: ${answer.text}`);
+			assert.match(answer.json.data, /^unknown member of the body: expire; it may have: /, name);
+		}
+		assert.deepEqual([...known.keys()], [], 'each row is of an operation');
 	});
 
 	test('is served by gateways', async () => {

@@ -257,9 +257,9 @@ check_patch_cells(Request *request)
 		const cJSON *value = cJSON_GetObjectItemCaseSensitive(cell, "value");
 		uint32_t row, col;
 
-		if (!cJSON_IsString(name) || value == NULL ||
+		if (!cJSON_IsString(name) || value == NULL || cJSON_GetArraySize(cell) != 2 ||
 			!a1_parse_cell(name->valuestring, strlen(name->valuestring), &row, &col))
-			return write_refuse(request, 400, "each of cells has a1, a cell as B2, and value");
+			return write_refuse(request, 400, "each of cells has a1, a cell as B2, and value, and nothing else");
 		if (!write_put_cell(request, write, row, col, value))
 			return false;
 	}

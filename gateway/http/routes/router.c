@@ -405,7 +405,7 @@ router_parse_body(Request *request)
 	else if (error == JSON_INVALID)
 		request_error(request, 400, "the body must be a JSON object in UTF-8, without a name that stands twice");
 	else
-		return true;
+		return members_check(request, request->route->path, request->route->method);
 	return false;
 }
 

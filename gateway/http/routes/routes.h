@@ -10,6 +10,11 @@
 /* What connections call; see conn.h. */
 extern const ConnHandler router_handler;
 
+/* ---- members.c ---- */
+/* The JSON body of /v2/ has no member that its route, by its path in the table of routes, does not know. False:
+ * answered. */
+extern bool members_check(Request *request, const char *path, Method method);
+
 /*
  * ---- arguments ----
  * Checked before the token is verified. They set sheet_id and number. False: answered with 400.
