@@ -123,6 +123,7 @@ static CatalogQuery links_delete_rects = {
 	"(SELECT r.ctid FROM sheet.link_rect r WHERE r.sheet_id = $1 AND r.link_id = l.link_id OFFSET 0) r LIMIT 1000))",
 	{INT8OID},
 	.by_values = true};
+static CatalogQuery links_sheet = {"SELECT sheet_id FROM sheet.sheet WHERE sheet_id = $1 FOR NO KEY UPDATE", {INT8OID}};
 static CatalogQuery links_kept = {"SELECT count(*) FROM sheet.link WHERE sheet_id = $1 AND revoked_at IS NULL",
 								  {INT8OID}};
 /* Nobody waits for whoever changes the link, or counts, too. */
@@ -296,13 +297,18 @@ links_store_rect(int64 sheet_id, int64 link_id, LinkRect *rect)
 
 /* ---- for owners ---- */
 
-/* Rectangles of links move with each insertion of rows. Two that come at the same time may be one more. */
+/*
+ * Rectangles of links move with each insertion of rows, so a sheet has few links. Creations for a sheet follow each
+ * other by its row, so that the bound is exact: the count has a later snapshot.
+ */
 static void
 links_require_room(int64 sheet_id)
 {
 	int64 count = 0;
 
-	(void) catalog_find_int64(&links_kept, &CATALOG_INT64(sheet_id), true, &count);
+	if (catalog_execute(&links_sheet, &CATALOG_INT64(sheet_id)) == 0)
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("sheet " INT64_FORMAT " does not exist", sheet_id)));
+	(void) catalog_find_int64(&links_kept, &CATALOG_INT64(sheet_id), false, &count);
 	if (count >= LINKS_MAX)
 		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 						errmsg("sheet " INT64_FORMAT " has %d links, which is the maximum", sheet_id, LINKS_MAX),
@@ -335,10 +341,11 @@ sheet_create_link(PG_FUNCTION_ARGS)
 	if (!args[8].isnull && VARSIZE_ANY_EXHDR(DatumGetPointer(args[8].value)) == 0)
 		args[8] = CATALOG_NULL;
 	args[9] = CATALOG_DATUM(BoolGetDatum(!PG_ARGISNULL(7) && PG_GETARG_BOOL(7)));
+	if (DatumGetBool(args[4].value))
+		journal_lock_sheet(sheet_id); /* before the sheet's row, as sheet.purge() does */
 	links_require_room(sheet_id);
 	if (DatumGetBool(args[4].value))
 	{
-		journal_lock_sheet(sheet_id); /* before the sheet's row, as sheet.purge() does */
 		if (!PG_ARGISNULL(8))
 			unchanged_require_places(sheet_id, PG_GETARG_INT64(8));
 		catalog_execute(&links_delete_rects, args); /* which their revocations have left */
