@@ -7,6 +7,7 @@ The token needs the scope edit (menu of the account in the page, or sheet.create
 only. docs/PROTOCOL.md and /openapi.json describe the routes.
 """
 import csv
+import http.client
 import io
 import json
 import os
@@ -50,10 +51,40 @@ class Sheet:
                     raise
 
 
+problems = {
+    401: 'the token is wrong, has expired or is revoked: make another one',
+    403: 'the token has not the scope edit, or the account may not edit the sheet',
+    404: 'there is no such sheet',
+    410: 'the sheet is in the trash',
+    503: 'the server is busy: try again',
+}
+
+
+def reason_of(error):
+    """What the gateway says; a proxy in front of it may answer with no JSON."""
+    try:
+        return json.loads(error.read())['data']
+    except (ValueError, KeyError, TypeError):
+        return error.reason
+
+
 def main():
     if len(sys.argv) != 3 or 'PG_SHEET_TOKEN' not in os.environ:
         sys.exit(__doc__)
-    sheet = Sheet(sys.argv[1].rstrip('/'), sys.argv[2], os.environ['PG_SHEET_TOKEN'])
+    if not os.environ['PG_SHEET_TOKEN'].strip():
+        sys.exit('PG_SHEET_TOKEN is empty: set it to an access token')
+    try:
+        run(sys.argv[1], sys.argv[2], os.environ['PG_SHEET_TOKEN'].strip())
+    except urllib.error.HTTPError as error:
+        sys.exit(f'{problems.get(error.code, "the server refuses")} ({error.code}: {reason_of(error)})')
+    except (OSError, http.client.HTTPException) as error:
+        sys.exit(f'no connection to {sys.argv[1]}: {error}')
+    except ValueError as error:
+        sys.exit(f'an address or a value is not as expected: {error}')
+
+
+def run(server, sheet_id, token):
+    sheet = Sheet(server.rstrip('/'), sheet_id, token)
     print('appended', sheet.append([['apples', 3], ['pears', 4.5]]))
     for row in sheet.read_csv():
         print(row)

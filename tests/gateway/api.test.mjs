@@ -671,9 +671,9 @@ describe('writing cells', () => {
 });
 
 describe('the example in Python', () => {
-	const run = (token, ...more) =>
+	const run = (token, { server = gateway.url, sheet = fid } = {}) =>
 		new Promise((resolve) => {
-			execFile('python3', [path.join(repository, 'clients/python/example.py'), gateway.url, String(fid), ...more], { env: { ...process.env, PG_SHEET_TOKEN: token } }, (error, stdout, stderr) =>
+			execFile('python3', [path.join(repository, 'clients/python/example.py'), server, String(sheet)], { env: { ...process.env, PG_SHEET_TOKEN: token } }, (error, stdout, stderr) =>
 				resolve({ code: error?.code ?? 0, stdout, stderr }),
 			);
 		});
@@ -687,8 +687,17 @@ describe('the example in Python', () => {
 		assert.equal((await cells('A1:B100')).length, 20);
 	});
 	test('tells why it is refused', async () => {
-		const { code, stderr } = await run((await newToken(['read'])).token);
-		assert.equal(code, 1);
-		assert.match(stderr, /403/);
+		const { token } = await newToken(['edit']);
+		for (const [given, where, text] of [
+			[(await newToken(['read'])).token, {}, /^the token has not the scope edit.*\(403: .+\)\n$/],
+			[`pgs_${'D'.repeat(43)}`, {}, /^the token is wrong.*\(401: .+\)\n$/],
+			[token, { sheet: 999999 }, /^there is no such sheet \(404: .+\)\n$/],
+			[token, { server: 'http://127.0.0.1:1' }, /^no connection to http:\/\/127.0.0.1:1: .+\n$/],
+			['', {}, /^PG_SHEET_TOKEN is empty/],
+		]) {
+			const { code, stderr } = await run(given, where);
+			assert.equal(code, 1);
+			assert.match(stderr, text);
+		}
 	});
 });
