@@ -321,4 +321,57 @@ test('what people type', { timeout: 300000 }, async (t) => {
 		await offered(ann, 'A1: “☠ text”').getByRole('button', { name: 'Write it' }).click();
 		await untilStored('A1=☠ text A2=later');
 	});
+
+	await step('a letter that is typed before a changed formula has its colours stays, as do those after it', async () => {
+		// React's tasks wait. Each ends when it has done one thing, as on a busy machine: the colours are a task of their own.
+		await ann.page.addInitScript(() => {
+			const { set } = Object.getOwnPropertyDescriptor(MessagePort.prototype, 'onmessage');
+			const now = performance.now.bind(performance);
+			let held = null;
+			let calls = NaN;
+			performance.now = () => now() + (++calls > 2 ? 10 : 0);
+			Object.defineProperty(MessagePort.prototype, 'onmessage', {
+				set(run) {
+					set.call(this, (event) => (held ? held.push(() => run(event)) : run(event)));
+				},
+			});
+			window.tasks = {
+				hold: () => void (held = []),
+				/** Types a letter after so many tasks. Returns whether there are more. */
+				typeAfter(count, letter) {
+					for (const run of held.splice(0, count)) {
+						calls = 0;
+						run();
+					}
+					calls = NaN;
+					document.execCommand('insertText', false, letter);
+					const rest = held;
+					held = null;
+					for (const run of rest) run();
+					return rest.length > 0;
+				},
+			};
+		});
+		await ann.open(id);
+		const untilText = (text) => {
+			let last;
+			return waitUntil(async () => (last = await ann.editorText()) === text, () => `the editor to have ${text}; it has ${last}`, 10000);
+		};
+		let more = true;
+		for (let count = 0; more; count++) {
+			await ann.goTo('C5');
+			await ann.page.keyboard.type('=SUM(A1:A3');
+			await untilText('=SUM(A1:A3');
+			await ann.frames();
+			await ann.page.evaluate(() => window.tasks.hold());
+			await sql(`SELECT sheet.insert_rows(${id}, 1, 1)`);
+			await untilText('=SUM(A1:A4');
+			more = await ann.page.evaluate((n) => window.tasks.typeAfter(n, ')'), count);
+			await ann.page.keyboard.type('*2');
+			await untilText('=SUM(A1:A4)*2');
+			await ann.page.keyboard.press('Enter');
+			await waitUntil(async () => (await ann.cell('C6')).content === '=SUM(A1:A4)*2', 'C6 to have the formula');
+			await ann.untilSaved();
+		}
+	});
 });

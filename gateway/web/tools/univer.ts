@@ -137,6 +137,21 @@ const changes: Record<string, Change[]> = {
 				if (range.startRow > lastRow || range.startColumn > lastColumn) continue;
 				Object.assign(range, { endRow: Math.min(range.endRow, lastRow), endColumn: Math.min(range.endColumn, lastColumn) });`,
 		},
+		// Univer colours a formula some time after it has changed, by a text that has the colours. Letters that were typed meanwhile
+		// would be gone, and with the cursor behind them all that follow. The next text is coloured.
+		{
+			part: 'if (!editorRef.current) return;',
+			by: `if (!editorRef.current) return;
+				if (!isNeedResetSelection && text !== BuildTextUtils.transform.getPlainText(editorRef.current.getDocumentData().body.dataStream)) return;`,
+		},
+		// The list of functions stays for 300 ms after a key, and would take Enter and Tab, for a name that is no longer being typed.
+		{ part: 'setSearchText(token);', by: 'stateRef.listed = editor.getDocumentData().body.dataStream; setSearchText(token);' },
+		{ part: 'handlerFormulaReplace,\n', by: 'handlerFormulaReplace, isPresent: () => stateRef.listed === editor.getDocumentData().body.dataStream,\n' },
+		{ part: 'reset: resetFormulaSearch }', by: 'reset: resetFormulaSearch, isPresent }' },
+		{
+			part: /(?<=id: operationId,\s+binding: keyCode,\s+preconditions: \(\) => )true(?=,\s+priority: 1e3)/,
+			by: '(keyCode !== KeyCode.ENTER && keyCode !== KeyCode.TAB) || isPresent()',
+		},
 	],
 	'/docs-ui/lib/es/index.js': [
 		// Univer moves the hidden input to the text cursor, for input methods, nine times for each typed cell, and each time the
