@@ -12,6 +12,7 @@ import { promisify } from 'node:util';
 import { Cluster, waitUntil } from '../lib/cluster.mjs';
 import { newSheet, post, register, request } from '../lib/client.mjs';
 import { RawClient } from '../lib/v2.mjs';
+import { WebSocket } from 'ws';
 
 let cluster;
 let gateway;
@@ -283,6 +284,88 @@ test('a rectangle: nothing outside, wherever its cells move, and no formula', as
 	await waitUntil(async () => (await csv()) === 'in 1,\r\n,\r\nin 2,\r\n', 'the row between');
 	await cluster.psql(`SELECT sheet.delete_rows(${fid}, 10, 20)`);
 	await waitUntil(async () => (await get(`/s/${key}.csv`)).status === 404, 'the rectangle that is gone');
+});
+
+/** Watches a published view. */
+class Watch {
+	messages = [];
+	constructor(key, options = {}) {
+		this.socket = new WebSocket(`ws://${gateway.host}/sheetws?watch=${key}`, 'sheet.v2', options);
+		this.opened = new Promise((opened, failed) => this.socket.on('open', opened).on('error', failed));
+		this.closed = new Promise((closed) => this.socket.on('close', (code) => closed(code)));
+		this.socket.on('message', (data, binary) => this.messages.push({ at: performance.now(), text: binary ? null : String(data) }));
+	}
+}
+
+test('who watches a view is told that it has changed, at most once a second', async () => {
+	const fid = await sheet({ A1: '0' });
+	const { key, link } = await create(fid);
+	const other = await create(await sheet({ A1: 'other' }));
+	const watch = new Watch(key);
+	const still = new Watch(other.key);
+	await Promise.all([watch.opened, still.opened]);
+	// what came before the link was known is in the page, which is asked for when the connection is open
+	await waitUntil(async () => {
+		await set(fid, 'B1', String(watch.messages.length));
+		return watch.messages.length > 0;
+	}, 'the first change');
+	const before = watch.messages.length;
+	let value = 0;
+	const end = performance.now() + 3000;
+	while (performance.now() < end) await set(fid, 'A1', String(++value));
+	await waitUntil(() => watch.messages.length > before + 1, 'further changes');
+	const told = () => watch.messages.at(-1).at;
+	await waitUntil(async () => {
+		const { headers } = await get(`/s/${key}`);
+		return (await get(`/s/${key}.csv`)).text.startsWith(`${value},`) && headers.etag && told() > end - 1000;
+	}, 'the last change');
+	for (const { text } of watch.messages) assert.equal(text, '{"t":"changed"}');
+	for (let i = 1; i < watch.messages.length; i++) assert.ok(watch.messages[i].at - watch.messages[i - 1].at > 800, 'changes are told together');
+	assert.equal(still.messages.length, 0);
+	// a property, and a new name, are changes of the page
+	const count = watch.messages.length;
+	await property(fid, 'A:A', 'width', '99');
+	await waitUntil(() => watch.messages.length > count, 'the width');
+	const renamed = watch.messages.length;
+	await cluster.psql(`SELECT sheet.rename(${fid}, 'Renamed')`);
+	await waitUntil(() => watch.messages.length > renamed, 'the name');
+	// revoked
+	assert.equal((await request(gateway, 'DELETE', `/v2/sheets/${fid}/links/${link}`, { headers: bearer() })).status, 200);
+	assert.equal(await watch.closed, 4404);
+	still.socket.send('x');
+	assert.equal(await still.closed, 4400);
+});
+
+test('watching ends with the link, and never begins without one', async () => {
+	const fid = await sheet({ A1: 'ends' });
+	const { key } = JSON.parse(await cluster.psql(`SELECT row_to_json(l) FROM sheet.create_link(${fid}, expires => clock_timestamp() + interval '2 s') l`));
+	const blocked = await create(fid);
+	const password = await create(fid, { password: 'long enough' });
+	const ending = new Watch(key);
+	const stopped = new Watch(blocked.key);
+	await Promise.all([ending.opened, stopped.opened]);
+	assert.equal((await change(fid, blocked.link, { blocked: true })).status, 200);
+	assert.deepEqual(await Promise.all([stopped.closed, ending.closed]), [4404, 4404]);
+	assert.equal((await get(`/s/${key}`)).status, 404);
+	for (const one of [key, blocked.key, password.key, 'A'.repeat(22)]) assert.equal(await new Watch(one).closed, 4404);
+	for (const one of ['', 'x', 'A'.repeat(23), '%27'.repeat(22)]) await assert.rejects(new Watch(one).opened, /400/);
+	await assert.rejects(new Watch(key, { origin: 'https://elsewhere.example' }).opened, /403/);
+	const plain = new WebSocket(`ws://${gateway.host}/sheetws?watch=${key}`);
+	await assert.rejects(new Promise((opened, failed) => plain.on('open', opened).on('error', failed)), /400/);
+});
+
+test('all who watch one view are told', async () => {
+	const fid = await sheet({ A1: '0' });
+	const { key, link } = await create(fid);
+	const all = Array.from({ length: 600 }, () => new Watch(key));
+	await Promise.all(all.map((watch) => watch.opened));
+	all.splice(0, 50).forEach((watch) => watch.socket.terminate());
+	await waitUntil(async () => {
+		await set(fid, 'A1', String(Math.random()));
+		return all.every((watch) => watch.messages.length > 0);
+	}, 'the change');
+	await cluster.psql(`SELECT sheet.revoke_link(${link})`);
+	assert.deepEqual(new Set(await Promise.all(all.map((watch) => watch.closed))), new Set([4404]));
 });
 
 test('what is too large for a form is refused', async () => {

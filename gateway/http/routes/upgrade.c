@@ -12,6 +12,8 @@
 #include "http/request/tickets.h"
 #include "http/routes/routes.h"
 #include "http/server/origin.h"
+#include "http/share/published_links.h"
+#include "http/share/watch.h"
 #include "ws/session/session.h"
 #include "ws/v1/v1.h"
 #include "ws/wire/socket.h"
@@ -130,6 +132,13 @@ upgrade_link(const Request *request, char to[LINK_KEY_MAX + 1])
 		return true;
 	to[0] = '\0';
 	return false;
+}
+
+/* The key of a published view in the query. False if there is none. */
+static bool
+upgrade_watch(const Request *request, char to[PUBLISHED_KEY_CHARS + 1])
+{
+	return request_arg(request, "watch", to, PUBLISHED_KEY_CHARS + 1) && published_key_chars(to) == PUBLISHED_KEY_CHARS;
 }
 
 /* Answers with the address of the WebSocket at another gateway. token, link: "" if there is none. */
@@ -251,6 +260,23 @@ upgrade_accept(Request *request)
 	}
 }
 
+/* Any gateway tells of all sheets. Whether the key opens something is told by the close code. */
+static void
+upgrade_accept_watch(Request *request)
+{
+	char key[PUBLISHED_KEY_CHARS + 1];
+
+	if (gateway.stopping)
+		request_error(request, 503, "not serving now");
+	else if (!upgrade_is_v2(request) || !upgrade_watch(request, key))
+		request_error(request, 400, "a published view is watched by protocol v2, and its key");
+	else
+	{
+		request->status = 101;
+		conn_upgrade(request->conn);
+	}
+}
+
 bool
 upgrade_begin(Request *request)
 {
@@ -258,7 +284,14 @@ upgrade_begin(Request *request)
 		head_field(&request->head, "upgrade") == NULL)
 		return false; /* other routes ignore an upgrade (RFC 9110 7.8) */
 	request->close = true;
-	if (!upgrade_check_handshake(request) || !upgrade_check_sheet(request))
+	if (!upgrade_check_handshake(request))
+		return true;
+	if (request_has_arg(request, "watch"))
+	{
+		upgrade_accept_watch(request);
+		return true;
+	}
+	if (!upgrade_check_sheet(request))
 		return true;
 	if (upgrade_is_v2(request) || coord_holds(gateway.coord, request->sheet_id))
 		upgrade_accept(request);
@@ -314,7 +347,8 @@ upgrade_finish(Request *request, Transport *transport, Place *place, char *read,
 	const char *protocol = upgrade_protocol(request);
 	Buf answer = {NULL, 0, 0};
 	Socket *socket;
-	Session *session = NULL;
+	char key[PUBLISHED_KEY_CHARS + 1];
+	bool opened = false;
 
 	buf_puts(&answer, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
 					  "Sec-WebSocket-Accept: ");
@@ -331,8 +365,9 @@ upgrade_finish(Request *request, Transport *transport, Place *place, char *read,
 		transport_limit_received(transport, UPGRADE_EDITOR_BUFFER);
 		socket_put(socket, answer.data, answer.len);
 		if (!buf_failed(&answer))
-			session = upgrade_open_session(request, socket);
-		if (session != NULL)
+			opened =
+				upgrade_watch(request, key) ? watch_open(socket, key) : upgrade_open_session(request, socket) != NULL;
+		if (opened)
 			socket_take(socket, read, len);
 		else
 			socket_abort(socket);

@@ -23,7 +23,6 @@
 #include "ws/cache/changes.h"
 #include "ws/room/room.h"
 
-#include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,8 +51,8 @@ typedef struct Published
 {
 	RangeForm form;
 	char key[PUBLISHED_KEY_CHARS + 1];
-	char digest[2 * SHA256_DIGEST_LENGTH + 3]; /* of the key, as the text of a bytea: a server may log it */
-	uint64_t began;							   /* of the question under way */
+	char digest[PUBLISHED_DIGEST_SIZE];
+	uint64_t began; /* of the question under way */
 	PublishedLink *link;
 	RangeAnswer *answer;
 	Buf head; /* what comes before the answer's text */
@@ -108,11 +107,10 @@ published_is_for_programs(const char *path)
 static bool
 published_read_path(Request *request, Published *view)
 {
-	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 	size_t form = published_form(request->part);
 
 	view->form = published_forms[form].form;
-	if (strspn(request->part, alphabet) != PUBLISHED_KEY_CHARS ||
+	if (published_key_chars(request->part) != PUBLISHED_KEY_CHARS ||
 		strcmp(request->part + PUBLISHED_KEY_CHARS, published_forms[form].suffix) != 0)
 		return false;
 	memcpy(view->key, request->part, PUBLISHED_KEY_CHARS);
@@ -352,12 +350,8 @@ static void
 published_ask(Request *request)
 {
 	Published *view = request->own;
-	unsigned char digest[SHA256_DIGEST_LENGTH];
 
-	(void) SHA256((const unsigned char *) view->key, PUBLISHED_KEY_CHARS, digest);
-	strcpy(view->digest, "\\x");
-	for (int i = 0; i < SHA256_DIGEST_LENGTH; i++)
-		snprintf(view->digest + 2 + 2 * i, 3, "%02x", digest[i]);
+	published_digest(view->key, view->digest);
 	if (view->link != NULL)
 		published_link_unpin(view->link);
 	view->link = NULL;

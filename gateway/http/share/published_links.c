@@ -14,6 +14,8 @@
 #include "support/buf.h"
 #include "ws/cache/changes.h"
 
+#include <openssl/sha.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uv.h>
@@ -25,6 +27,23 @@ const char published_sql[] =
 	"SELECT link_id, sheet_id, title, rectangle, embed, index_ok, left_ms FROM sheet.published($1)";
 
 static PublishedLink *slots[PUBLISHED_SLOTS];
+
+size_t
+published_key_chars(const char *text)
+{
+	return strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_");
+}
+
+void
+published_digest(const char *key, char to[PUBLISHED_DIGEST_SIZE])
+{
+	unsigned char digest[SHA256_DIGEST_LENGTH];
+
+	(void) SHA256((const unsigned char *) key, PUBLISHED_KEY_CHARS, digest);
+	strcpy(to, "\\x");
+	for (int i = 0; i < SHA256_DIGEST_LENGTH; i++)
+		snprintf(to + 2 + 2 * i, 3, "%02x", digest[i]);
+}
 
 /* Keys that are kept are random. */
 static PublishedLink **

@@ -8,7 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PUBLISHED_KEY_CHARS 22
+#define PUBLISHED_KEY_CHARS	  22
+#define PUBLISHED_DIGEST_SIZE 67
 
 /* Constant while pinned, but for head_digests. */
 typedef struct PublishedLink
@@ -27,6 +28,10 @@ typedef struct PublishedLink
 	uint64_t head_digests[2]; /* of published.c: of JSON and of the page; 0: not computed */
 } PublishedLink;
 
+/* The length of the text's beginning that can be one of a key. */
+extern size_t published_key_chars(const char *text);
+/* The digest of a key as the text of a bytea, which the database gets instead of the key: a server may log it. */
+extern void published_digest(const char *key, char to[PUBLISHED_DIGEST_SIZE]);
 /* The statement that asks for a link by its key. */
 extern const char published_sql[];
 /* The link, pinned for the caller, if it is kept and may be used without a question. NULL otherwise. */

@@ -141,6 +141,7 @@ cached_range_committed(int64_t sheet_id, int64_t seq)
 
 	if (sheet != NULL && seq > sheet->known_seq)
 		sheet->known_seq = seq;
+	changes_register_edits(sheet_id, seq);
 }
 
 void
@@ -150,6 +151,7 @@ cached_range_invalidate(int64_t sheet_id)
 
 	if (sheet != NULL)
 		sheet->invalidated = ++clock_now;
+	changes_register_edits(sheet_id, 0);
 }
 
 void

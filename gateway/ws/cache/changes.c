@@ -12,7 +12,15 @@
 #define CHANGES_SLOTS	   4096 /* a power of two */
 #define CHANGES_CURRENT_NS UINT64_C(2000000000)
 
+/* Of the last sheet of a slot that was edited. */
+typedef struct SheetEdits
+{
+	int64_t sheet_id, seq;
+	uint64_t at; /* the clock then */
+} SheetEdits;
+
 static uint64_t changes_clock;
+static SheetEdits changes_edits[CHANGES_SLOTS];
 static uint64_t changes_slots[CHANGES_SLOTS]; /* the clock when a sheet or account of this slot changed last */
 static uint64_t changes_all;				  /* the clock when everything may have changed last */
 static uint64_t changes_heard_at;			  /* 0: nothing has been heard yet */
@@ -45,6 +53,22 @@ void
 changes_register_all(void)
 {
 	changes_all = ++changes_clock;
+}
+
+void
+changes_register_edits(int64_t sheet_id, int64_t seq)
+{
+	SheetEdits *edits = &changes_edits[changes_slot(sheet_id) - changes_slots];
+
+	if (edits->sheet_id == sheet_id && seq != 0 && seq <= edits->seq)
+		return;
+	*edits = (SheetEdits){sheet_id, seq, ++changes_clock};
+}
+
+bool
+changes_edited_since(int64_t sheet_id, uint64_t asked)
+{
+	return changes_edits[changes_slot(sheet_id) - changes_slots].at > asked || changes_all > asked;
 }
 
 void

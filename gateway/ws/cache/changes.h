@@ -26,6 +26,11 @@ extern void changes_register(int64_t id);
 /* Registers a change of everything: events have been lost. */
 extern void changes_register_all(void);
 
+/* Registers edits of the sheet up to seq, unless they are known; 0: edits of an unknown number. */
+extern void changes_register_edits(int64_t sheet_id, int64_t seq);
+/* Returns whether cells of the sheet have changed since the clock was `asked`. May return true without a change. */
+extern bool changes_edited_since(int64_t sheet_id, uint64_t asked);
+
 /* Everything that was committed until `heard` (uv_hrtime()) has been heard of. */
 extern void changes_set_heard(uint64_t heard);
 extern uint64_t changes_heard(void);

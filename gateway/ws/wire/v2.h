@@ -237,6 +237,8 @@ extern void v2_put_properties(Buf *to, V2Encoding encoding, uint64_t seq, bool m
 							  uint32_t count);
 /* One of these cells, in JSON. */
 extern void v2_put_cell(Buf *to, const Edit *cell);
+/* For those who watch a published view. */
+extern void v2_put_changed(Buf *to, V2Encoding encoding);
 extern void v2_put_ack(Buf *to, V2Encoding encoding, uint64_t n, uint64_t seq);
 extern void v2_put_nack(Buf *to, V2Encoding encoding, uint64_t n, V2Reason reason, uint32_t row, uint32_t col,
 						bool block);

@@ -29,7 +29,8 @@ typedef enum ServerType
 	SERVER_HELD,
 	SERVER_PROPERTIES,
 	SERVER_RANGE,
-	SERVER_BLOCKED
+	SERVER_BLOCKED,
+	SERVER_CHANGED
 } ServerType;
 
 static const char *const server_names[] = {
@@ -42,6 +43,7 @@ static const char *const server_names[] = {
 	[SERVER_AUTHED] = "authed",	  [SERVER_CALC] = "calc",
 	[SERVER_HELD] = "held",		  [SERVER_PROPERTIES] = "properties",
 	[SERVER_RANGE] = "range",	  [SERVER_BLOCKED] = "blocked",
+	[SERVER_CHANGED] = "changed",
 };
 
 static const char *const role_names[V2_ROLES] = {"viewer", "commenter", "editor", "owner"};
@@ -376,6 +378,14 @@ v2_put_hello(Buf *to, V2Encoding encoding, const V2Hello *hello)
 	put_locks(&writer, "locks", hello, false);
 	if (hello->version >= V2_VERSION_RANGES)
 		put_locks(&writer, "ranges", hello, true);
+	put_end(&writer);
+}
+
+void
+v2_put_changed(Buf *to, V2Encoding encoding)
+{
+	Writer writer = put_begin(to, encoding, SERVER_CHANGED);
+
 	put_end(&writer);
 }
 

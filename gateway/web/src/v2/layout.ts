@@ -25,7 +25,7 @@ export interface Layout {
 
 /** The fields as text: NAME for a number, NAME:KIND for other kinds, NAME:KIND:VERSION for those of later versions. */
 function layout(code: number, text: string): Layout {
-	const fields = text.split(' ').map((field) => {
+	const fields = (text.match(/\S+/g) ?? []).map((field) => {
 		const [name, kind = 'number', since = '0'] = field.split(':');
 		return [name!, kind as FieldKind, Number(since)] as const;
 	});
@@ -68,6 +68,7 @@ export const serverLayouts: Record<string, Layout> = {
 	properties: layout(80, 'seq more:bool properties:properties'),
 	range: layout(81, 'row col toRow toCol session uid'),
 	blocked: layout(82, 'row col toRow toCol reason:reason waits:bool atRow atCol session uid'),
+	changed: layout(83, ''),
 };
 
 /** Words that the binary form encodes by their index. */

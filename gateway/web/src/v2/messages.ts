@@ -124,7 +124,9 @@ export type ServerMessage =
 	| { t: 'role'; role: Role }
 	| { t: 'authed'; expires: number }
 	| { t: 'calc'; session: number; seq: number; cells: CellEdit[] }
-	| { t: 'held'; held: boolean; holder: string; application: string; ms: number };
+	| { t: 'held'; held: boolean; holder: string; application: string; ms: number }
+	/** For those who watch a published view. */
+	| { t: 'changed' };
 
 /** Close codes of protocol v2. */
 export const closeCodes = {
