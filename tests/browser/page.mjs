@@ -116,6 +116,19 @@ export class Person {
 		await this.untilOpen();
 	}
 
+	/** Opens a sheet without loading the page again, if it shows a sheet already. */
+	async turnTo(id) {
+		const left = await this.page.evaluate((address) => {
+			const host = document.querySelector('.grid-host');
+			if (!host) return false;
+			history.pushState(null, '', address);
+			window.dispatchEvent(new PopStateEvent('popstate'));
+			return !host.isConnected;
+		}, `/?id=${id}`);
+		if (!left) return this.open(id);
+		await this.untilOpen();
+	}
+
 	async untilOpen() {
 		await this.untilSaved();
 		await this.grid.waitFor();

@@ -43,7 +43,7 @@ test('the rows that others change', { timeout: 240000 }, async (t) => {
 		const ben = sheetClient(gateway, account, id, { load: null });
 		t.after(() => ben.close());
 		await waitUntil(() => ben.hello, 'Ben to join');
-		await ann.open(id);
+		await ann.turnTo(id);
 		return { id, ben };
 	};
 	let sequence = 0;

@@ -36,7 +36,7 @@ test('rows and columns come, go and move', { timeout: 300000 }, async (t) => {
 		t.test(name, async () => {
 			id = Number(await sql(`SELECT sheet.create('Structure', 84, 60, as_uid => (SELECT uid FROM sheet.account WHERE name = 'ann'))`));
 			await sql(`SELECT sheet.share(${id}, 'bob', 'editor')`);
-			await Promise.all([ann.open(id), bob.open(id)]);
+			await Promise.all([ann.turnTo(id), bob.turnTo(id)]);
 			await run();
 			assert.deepEqual([...ann.problems.splice(0), ...bob.problems.splice(0)], []);
 		});
