@@ -10,6 +10,7 @@
 #include "support/workqueue.h"
 #include "api/scan/cells.h"
 #include "api/functions/databases.h"
+#include "api/programs/calendars.h"
 #include "api/functions/functions.h"
 #include "api/logscan/edits_read.h"
 #include "fmgr.h"
@@ -103,6 +104,7 @@ _PG_init(void)
 	files_init();
 	permission_init();
 	databases_init();
+	calendars_init();
 	edits_scan_init();
 	cells_scan_init();
 	MarkGUCPrefixReserved("pg_sheet");

@@ -46,6 +46,7 @@ typedef struct CacheMeta
 	uint64 last_fxid;	 /* full transaction id of the last edit's writer; 0: visible to all */
 	bool exists;		 /* the sheet has a row in sheet.sheet ... */
 	bool trashed;		 /* ... which is in the trash */
+	bool calendar;		 /* ... and which says that it is a calendar */
 } CacheMeta;
 
 /* What an entry holds. cache_set_state() has the legal transitions, and the lock that each needs. */

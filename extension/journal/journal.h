@@ -150,6 +150,10 @@ extern void journal_lock_sheet(int64 sheet_id);
  * called before the rows are changed. */
 extern void journal_forget(int64 sheet_id);
 
+/* ---- calendars ---- */
+/* Calls `run` for each calendar of which the transaction has made edits that will be committed. */
+extern void journal_each_edited_calendar(void (*run)(int64 sheet_id));
+
 /* Allocates in the current memory context, for private grids; raises an error if there is no memory. */
 extern GridAllocator journal_context_allocator(void);
 

@@ -49,7 +49,12 @@ static TimerShared *timer_shared = NULL;
 
 /* As stored in sheet.timer.kind. */
 static const char *const timer_kind_names[TIMER_KINDS] = {
-	[TIMER_UPLOAD] = "upload", [TIMER_REVOKED_TOKENS] = "revoked tokens"};
+	[TIMER_UPLOAD] = "upload",
+	[TIMER_REVOKED_TOKENS] = "revoked tokens",
+	[TIMER_CALENDAR_EDIT] = "calendar edit",
+	[TIMER_CALENDAR] = "calendar",
+	[TIMER_REMINDER] = "reminder",
+};
 
 const char *
 timer_kind_name(TimerKind kind)

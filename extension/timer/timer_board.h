@@ -25,6 +25,9 @@ typedef enum TimerKind
 {
 	TIMER_UPLOAD,		  /* an unfinished upload: its upload_id */
 	TIMER_REVOKED_TOKENS, /* revoked tokens of an account, of which the first expires: its uid */
+	TIMER_CALENDAR_EDIT,  /* a commit of edits of a calendar: its edit_id */
+	TIMER_CALENDAR,		  /* a calendar whose series are to be expanded further: its sheet_id */
+	TIMER_REMINDER,		  /* a task with reminders: its task_id */
 	TIMER_KINDS
 } TimerKind;
 

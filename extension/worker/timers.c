@@ -65,7 +65,11 @@ static bool timers_connected = false;
 /* $1: ids of entries that are due. Returns (id, at) for each object that is left. */
 static CatalogQuery timers_statements[TIMER_KINDS] = {
 	[TIMER_UPLOAD] = {"SELECT id, at FROM sheet.expire_uploads($1)", {INT8ARRAYOID}},
-	[TIMER_REVOKED_TOKENS] = {"SELECT id, at FROM sheet.expire_revoked_tokens($1)", {INT8ARRAYOID}}};
+	[TIMER_REVOKED_TOKENS] = {"SELECT id, at FROM sheet.expire_revoked_tokens($1)", {INT8ARRAYOID}},
+	[TIMER_CALENDAR_EDIT] = {"SELECT id, at FROM sheet.expire_calendar_edits($1)", {INT8ARRAYOID}},
+	[TIMER_CALENDAR] = {"SELECT id, at FROM sheet.expire_calendars($1)", {INT8ARRAYOID}},
+	[TIMER_REMINDER] = {"SELECT id, at FROM sheet.expire_reminders($1)", {INT8ARRAYOID}},
+};
 
 /* Returns false when the extension has been dropped, or has no timer yet: its script has not been updated. */
 static bool

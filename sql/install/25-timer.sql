@@ -12,8 +12,9 @@ COMMENT ON TABLE sheet.timer IS
 	'What expires, and when a background worker removes it. Whoever uses an object compares its own '
 	'end with the clock.';
 COMMENT ON COLUMN sheet.timer.kind IS
-	'upload: an unfinished upload; revoked tokens: those of an account, of which the first expires';
-COMMENT ON COLUMN sheet.timer.id IS 'of the object in its kind: upload_id, uid';
+	'upload: an unfinished upload; revoked tokens: those of an account, of which the first expires; calendar edit: a commit '
+	'that agendas are to follow; calendar: one whose series are to be expanded further; reminder: a task with reminders';
+COMMENT ON COLUMN sheet.timer.id IS 'of the object in its kind: upload_id, uid, edit_id, sheet_id, task_id';
 COMMENT ON COLUMN sheet.timer.at IS 'when the worker looks at it next';
 COMMENT ON COLUMN sheet.timer.failures IS 'failed attempts since it was set';
 SELECT pg_catalog.pg_extension_config_dump('sheet.timer', '');

@@ -87,6 +87,7 @@ static CatalogQuery sheets_access = {
 	"(SELECT a.name FROM sheet.account a WHERE a.uid = m.uid OFFSET 0) a ON true ORDER BY m.uid",
 	{INT8OID, INT8OID, INT8OID}};
 static CatalogQuery sheets_delete_links = {"DELETE FROM sheet.link WHERE sheet_id = $1", {INT8OID}};
+static CatalogQuery sheets_forget_calendar = {"SELECT sheet.forget_calendar($1)", {INT8OID}};
 static CatalogQuery sheets_delete_webhooks = {"DELETE FROM sheet.webhook WHERE sheet_id = $1", {INT8OID}};
 static CatalogQuery sheets_delete_labels = {"DELETE FROM sheet.version_label WHERE sheet_id = $1", {INT8OID}};
 
@@ -244,6 +245,7 @@ sheet_purge(PG_FUNCTION_ARGS)
 	catalog_run_latest(&sheets_delete_labels, fcinfo->args);
 	catalog_run_latest(&sheets_delete_links, fcinfo->args);
 	catalog_run_latest(&sheets_delete_webhooks, fcinfo->args);
+	catalog_run(&sheets_forget_calendar, fcinfo->args, false);
 	files_delete_all(sheet_id);
 	catalog_end(&scope);
 	PG_RETURN_VOID();

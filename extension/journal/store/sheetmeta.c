@@ -27,9 +27,12 @@ static void
 sheetmeta_read_status(int64 sheet_id, Snapshot snapshot, CacheMeta *meta)
 {
 	StorageScan scan;
+	bool isnull;
 
 	meta->exists = storage_scan_first(&scan, STORAGE_SHEET, snapshot, sheet_id, ForwardScanDirection);
 	meta->trashed = meta->exists && !slot_attisnull(scan.slot, storage_column(&scan, "trashed_at"));
+	meta->calendar =
+		meta->exists && DatumGetBool(slot_getattr(scan.slot, storage_column(&scan, "calendar"), &isnull)) && !isnull;
 	storage_scan_end(&scan);
 }
 

@@ -388,6 +388,20 @@ journal_edit(int64 sheet_id, Edit *edits, uint32 nedits)
 	return result.last_seq;
 }
 
+void
+journal_each_edited_calendar(void (*run)(int64 sheet_id))
+{
+	dlist_iter iter;
+
+	dlist_foreach(iter, &writer_sheets)
+	{
+		WriterSheet *ws = dlist_container(WriterSheet, link, iter.cur);
+
+		if (writer_has_changes(ws) && ws->meta.calendar)
+			run(ws->sheet_id);
+	}
+}
+
 /* ---- the end: publish, or withdraw ---- */
 
 static void

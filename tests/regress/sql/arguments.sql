@@ -48,7 +48,7 @@ CREATE FUNCTION pg_temp.with_null_sheet(f callable, query text) RETURNS text LAN
 DECLARE
 	arguments text := (SELECT string_agg(CASE WHEN f.names[n] = 'sheet_id' THEN 'NULL'
 			WHEN t = 'bytea'::regtype THEN quote_literal('\x00') WHEN t = 'bool'::regtype THEN 'true'
-			WHEN t = 'timestamptz'::regtype THEN 'now()' WHEN t = 'jsonb'::regtype OR f.names[n] = 'sha256' THEN quote_literal('1')
+			WHEN t IN ('timestamptz'::regtype, 'timestamp'::regtype) THEN 'now()' WHEN t = 'jsonb'::regtype OR f.names[n] = 'sha256' THEN quote_literal('1')
 			WHEN t::regtype::text ~ '\[\]$' THEN quote_literal('{}') WHEN f.names[n] = 'role' THEN quote_literal('viewer')
 			WHEN t = 'text'::regtype OR t = 'name'::regtype THEN quote_literal('A1') ELSE '1' END || '::' || t::regtype, ', ' ORDER BY n)
 		FROM unnest(f.proargtypes) WITH ORDINALITY a (t, n));

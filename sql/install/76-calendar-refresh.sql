@@ -1,0 +1,566 @@
+-- Calendars: the tables of tasks follow the cells.
+--
+-- refresh_calendar() reads the rows that have changed since done_seq and gives each task its series. A series is a version
+-- of a task: it is never changed. If the times or the persons of a task change, its series ends (until_at), and another one
+-- begins. If only its rule ends earlier, until_at alone becomes earlier. Readers pass over what begins at until_at or later.
+--
+-- Occurrences are made for some months at once and by the timer's worker for the rest, in portions.
+
+CREATE FUNCTION sheet.lock_calendar(sheet_id bigint) RETURNS void
+	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_lock_calendar';
+COMMENT ON FUNCTION sheet.lock_calendar(bigint) IS 'Internal: takes the sheet lock until the end of the transaction.';
+
+CREATE TYPE sheet.calendar_row AS (row_no integer, cells jsonb);
+COMMENT ON TYPE sheet.calendar_row IS 'The cells of a row by the names of the header, in lower case.';
+
+CREATE FUNCTION sheet.calendar_header(sheet bigint) RETURNS TABLE (col integer, name text, letters text)
+	LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT DISTINCT ON (2) r.col, lower(btrim(r.content)), rtrim(r.a1, '1') FROM sheet.range(sheet, '1:1') r ORDER BY 2, 1
+$$;
+COMMENT ON FUNCTION sheet.calendar_header(bigint) IS 'Internal: the columns of a calendar, by their names in lower case.';
+
+CREATE FUNCTION sheet.calendar_uid_column(sheet bigint) RETURNS text
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	letters text := (SELECT h.letters FROM sheet.calendar_header(sheet) h WHERE h.name = 'uid');
+BEGIN
+	IF letters IS NULL THEN
+		PERFORM sheet.set(sheet, 0, (SELECT coalesce(max(h.col), -1) + 1 FROM sheet.calendar_header(sheet) h), 'UID');
+		letters := (SELECT h.letters FROM sheet.calendar_header(sheet) h WHERE h.name = 'uid');
+	END IF;
+	RETURN letters;
+END
+$$;
+COMMENT ON FUNCTION sheet.calendar_uid_column(bigint) IS
+	'Internal: the letters of the column UID, which is added if somebody has removed it.';
+
+CREATE FUNCTION sheet.calendar_zone(sheet bigint) RETURNS text
+	LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT coalesce((SELECT p.value #>> '{}' FROM sheet.properties(sheet) p WHERE p.target IS NULL AND p.key = 'timezone'), 'UTC')
+$$;
+COMMENT ON FUNCTION sheet.calendar_zone(bigint) IS 'Internal: the time zone of the sheet.';
+
+-- An apostrophe before a text is not a part of it. A row without title and start is no task. What cannot be a UID is none.
+CREATE FUNCTION sheet.calendar_rows(sheet bigint, row_nos integer[]) RETURNS SETOF sheet.calendar_row
+	LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	columns jsonb := (SELECT jsonb_object_agg(h.col, h.name) FROM sheet.calendar_header(sheet) h);
+BEGIN
+	-- adjacent rows are read at once
+	RETURN QUERY SELECT c."row", coalesce(jsonb_object_agg(columns->>c.col::text, btrim(regexp_replace(c.content, '^''', '')))
+			FILTER (WHERE columns->>c.col::text <> 'uid' OR octet_length(c.content) <= 255 AND c.content !~ '[[:cntrl:]]'), '{}')
+		FROM (SELECT min(n.row_no) AS low, max(n.row_no) AS high
+				FROM (SELECT u.row_no, u.row_no - row_number() OVER (ORDER BY u.row_no) AS run FROM unnest(row_nos) u (row_no) WHERE u.row_no > 0) n
+				GROUP BY n.run) r,
+			sheet.range(sheet, format('%s:%s', r.low + 1, r.high + 1)) c
+		WHERE columns ? c.col::text AND c.content <> ''
+		GROUP BY c."row" HAVING bool_or(columns->>c.col::text IN ('title', 'start')) ORDER BY c."row";
+END
+$$;
+COMMENT ON FUNCTION sheet.calendar_rows(bigint, integer[]) IS
+	'Internal: the tasks of these rows of a calendar (from 0), in the order of rows.';
+
+-- ---- persons ----
+
+
+CREATE FUNCTION sheet.find_guest_list(persons bigint[], owner bigint) RETURNS bigint
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	sorted bigint[] := ARRAY(SELECT DISTINCT p.uid FROM unnest(persons) p (uid) ORDER BY 1);
+	-- Calendars of one owner share lists: nobody waits for somebody else.
+	name bytea := sha256(format('%s:%s', owner, array_to_string(sorted, ','))::bytea);
+	list bigint;
+BEGIN
+	-- until the end of the transaction the worker does not remove it
+	SELECT l.list_id INTO list FROM sheet.guest_list l WHERE l.digest = name FOR KEY SHARE;
+	IF list IS NULL THEN
+		INSERT INTO sheet.guest_list (uids, digest) VALUES (sorted, name) ON CONFLICT DO NOTHING RETURNING list_id INTO list;
+		IF list IS NULL THEN
+			-- another transaction has just made it
+			SELECT l.list_id INTO STRICT list FROM sheet.guest_list l WHERE l.digest = name FOR KEY SHARE;
+			RETURN list;
+		END IF;
+		INSERT INTO sheet.guest (uid, list_id) SELECT p.uid, list FROM unnest(sorted) p (uid);
+	END IF;
+	RETURN list;
+END
+$$;
+COMMENT ON FUNCTION sheet.find_guest_list(bigint[], bigint) IS 'Internal: the list of these accounts, which is made if there is none.';
+
+-- ---- series ----
+
+CREATE FUNCTION sheet.end_series(ended bigint[]) RETURNS void
+	LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+	UPDATE sheet.series s SET until_at = '-infinity', expanded_to = 'infinity', garbage = true
+		WHERE s.series_id = ANY (ended) AND s.until_at > '-infinity'
+$$;
+COMMENT ON FUNCTION sheet.end_series(bigint[]) IS 'Internal: nothing of these series is valid any more.';
+
+CREATE FUNCTION sheet.rule_without_end(rule text) RETURNS text
+	LANGUAGE sql IMMUTABLE PARALLEL SAFE
+	BEGIN ATOMIC
+		SELECT string_agg(p.part, ';' ORDER BY p.part) FROM string_to_table(rule, ';') p (part)
+		WHERE p.part NOT LIKE 'UNTIL=%' AND p.part NOT LIKE 'COUNT=%';
+	END;
+COMMENT ON FUNCTION sheet.rule_without_end(text) IS 'Internal: the parts of a rule but for UNTIL and COUNT, sorted.';
+
+CREATE FUNCTION sheet.rule_until(rule text, zone text) RETURNS timestamptz
+	LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
+DECLARE
+	until text := substring(rule FROM '(?:^|;)UNTIL=([^;]*)');
+BEGIN
+	RETURN CASE WHEN until ~ 'Z$' THEN to_timestamp(until, 'YYYYMMDD"T"HH24MISS"Z"')
+		WHEN until ~ 'T' THEN sheet.zone_time(to_timestamp(until, 'YYYYMMDD"T"HH24MISS')::timestamp, zone)
+		ELSE sheet.zone_time(to_date(until, 'YYYYMMDD') + time '23:59:59', zone) END;
+END
+$$;
+COMMENT ON FUNCTION sheet.rule_until(text, text) IS 'Internal: the last moment of UNTIL; null: the rule has none.';
+
+CREATE FUNCTION sheet.calendar_horizon(rule text) RETURNS timestamptz
+	LANGUAGE sql STABLE PARALLEL SAFE
+	BEGIN ATOMIC
+		SELECT date_trunc('month', now(), 'UTC') + CASE WHEN rule ~ 'FREQ=(MONTHLY|YEARLY)' THEN interval '10 years' ELSE interval '2 years' END;
+	END;
+COMMENT ON FUNCTION sheet.calendar_horizon(text) IS
+	'Internal: until when a rule without an end is expanded: ten years if it is monthly or yearly, otherwise two.';
+
+CREATE FUNCTION sheet.last_possible(rule text, starts timestamp, zone text) RETURNS timestamptz
+	LANGUAGE sql STABLE PARALLEL SAFE
+	BEGIN ATOMIC
+		SELECT CASE WHEN NOT sheet.check_rule(rule, starts, zone) THEN sheet.calendar_horizon(rule)
+			ELSE coalesce(sheet.rule_until(rule, zone), 'infinity') END;
+	END;
+COMMENT ON FUNCTION sheet.last_possible(text, timestamp, text) IS
+	'Internal: a time behind the occurrences of a rule that are made. One with COUNT may have any.';
+
+CREATE FUNCTION sheet.put_series(task sheet.task, f sheet.task_fields, persons bigint) RETURNS bigint
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	most CONSTANT integer := 20000; -- occurrences of a task
+	s sheet.series;
+	cut_at timestamptz;
+BEGIN
+	SELECT * INTO s FROM sheet.series o WHERE o.series_id = task.series_id;
+	IF FOUND AND (s.starts, s.lasts, s.all_day, s.zone, s.list_id) = (f.starts, f.lasts, f.all_day, f.zone, persons)
+			AND s.dates IS NOT DISTINCT FROM f.dates AND s.until_at > '-infinity' THEN
+		IF s.rule IS NOT DISTINCT FROM f.rule THEN
+			RETURN s.series_id;
+		END IF;
+		-- Of rules that differ in their end, the shorter one has the first occurrences of the other.
+		cut_at := sheet.rule_until(f.rule, f.zone) + interval '1 s';
+		IF sheet.rule_without_end(s.rule) = sheet.rule_without_end(f.rule) AND s.dates IS NULL AND cut_at <= s.until_at
+				AND (NOT sheet.check_rule(s.rule, s.starts, s.zone) OR
+					(SELECT count(*) FROM sheet.occurrences(f.starts, f.rule, f.zone, max_rows => most + 1))
+					<= (SELECT count(*) FROM sheet.occurrences(s.starts, s.rule, s.zone, max_rows => most))) THEN
+			UPDATE sheet.series o SET until_at = cut_at, rule = f.rule, garbage = true,
+					expanded_to = CASE WHEN o.expanded_to >= cut_at THEN 'infinity' ELSE o.expanded_to END
+				WHERE o.series_id = s.series_id;
+			RETURN s.series_id;
+		END IF;
+	END IF;
+	IF f.rule IS NOT NULL AND sheet.last_possible(f.rule, f.starts, f.zone) > f.starts + most * interval '1 day'
+			AND (SELECT count(*) FROM sheet.occurrences(f.starts, f.rule, f.zone, NULL, sheet.last_possible(f.rule, f.starts, f.zone),
+				max_rows => most + 1)) > most THEN
+		RAISE EXCEPTION 'Repeats: the task has more than % occurrences', most USING ERRCODE = '22023';
+	END IF;
+	PERFORM sheet.end_series(ARRAY[task.series_id]);
+	INSERT INTO sheet.series (sheet_id, task_id, list_id, starts, lasts, all_day, zone, rule, dates)
+		VALUES (task.sheet_id, task.task_id, persons, f.starts, f.lasts, f.all_day, f.zone, f.rule, f.dates)
+		RETURNING series_id INTO s.series_id;
+	RETURN s.series_id;
+END
+$$;
+COMMENT ON FUNCTION sheet.put_series(sheet.task, sheet.task_fields, bigint) IS
+	'Internal: the valid series of a task, which ends an earlier one if they differ. 22023: too many occurrences.';
+
+-- ---- occurrences ----
+
+-- Returns the number of occurrences that were added.
+CREATE FUNCTION sheet.expand_series(s sheet.series, upto timestamptz) RETURNS bigint
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	ends boolean := s.rule IS NULL OR sheet.check_rule(s.rule, s.starts, s.zone);
+	target timestamptz := CASE WHEN ends AND upto >= sheet.calendar_horizon(s.rule) THEN 'infinity'
+		ELSE least(upto, sheet.calendar_horizon(s.rule)) END;
+	added bigint;
+BEGIN
+	IF target <= s.expanded_to THEN
+		RETURN 0;
+	END IF;
+	INSERT INTO sheet.occurrence (series_id, starts_at, ends_at, list_id)
+		SELECT s.series_id, o.starts_at,
+			CASE WHEN s.all_day THEN sheet.zone_time(o.instance + s.lasts, s.zone) ELSE o.starts_at + s.lasts END, s.list_id
+		FROM sheet.occurrences(s.starts, s.rule, s.zone, s.expanded_to, target, s.dates) o
+		WHERE o.starts_at < s.until_at ON CONFLICT DO NOTHING;
+	GET DIAGNOSTICS added = ROW_COUNT;
+	UPDATE sheet.series o SET expanded_to = CASE WHEN target >= o.until_at THEN 'infinity' ELSE target END WHERE o.series_id = s.series_id;
+	RETURN added;
+END
+$$;
+COMMENT ON FUNCTION sheet.expand_series(sheet.series, timestamptz) IS
+	'Internal: adds the occurrences of a series that begin before upto, and before the horizon of its rule; all of one that ends, '
+	'if upto is behind that.';
+
+-- Returns true if there is more to do.
+CREATE FUNCTION sheet.expand_calendar(sheet bigint, upto timestamptz, most bigint) RETURNS boolean
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	s sheet.series;
+	added bigint := 0;
+BEGIN
+	FOR s IN SELECT o.* FROM sheet.series o WHERE o.sheet_id = sheet AND o.expanded_to < upto ORDER BY o.expanded_to LOOP
+		IF added >= most THEN
+			RETURN true;
+		END IF;
+		added := added + sheet.expand_series(s, upto) + 1;
+	END LOOP;
+	RETURN false;
+END
+$$;
+COMMENT ON FUNCTION sheet.expand_calendar(bigint, timestamptz, bigint) IS
+	'Internal: expands the series of a calendar; about `most` occurrences. Whether there is more to do.';
+
+CREATE FUNCTION sheet.collect_guest_lists(lists bigint[]) RETURNS void
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	-- Those that nobody is giving to a series. Whoever looks for one from here on waits, and finds it gone.
+	unused bigint[] := ARRAY(SELECT l.list_id FROM sheet.guest_list l WHERE l.list_id = ANY (lists)
+		AND NOT EXISTS (SELECT FROM sheet.series s WHERE s.list_id = l.list_id) FOR UPDATE SKIP LOCKED);
+BEGIN
+	-- Now that they are locked, another snapshot says whether a series has one.
+	unused := ARRAY(SELECT u.list_id FROM unnest(unused) u (list_id) WHERE NOT EXISTS (SELECT FROM sheet.series s WHERE s.list_id = u.list_id));
+	DELETE FROM sheet.guest g USING sheet.guest_list l, unnest(l.uids) p (uid)
+		WHERE l.list_id = ANY (unused) AND g.uid = p.uid AND g.list_id = l.list_id;
+	DELETE FROM sheet.guest_list l WHERE l.list_id = ANY (unused);
+END
+$$;
+COMMENT ON FUNCTION sheet.collect_guest_lists(bigint[]) IS 'Internal: removes those of the lists that no series has.';
+
+CREATE FUNCTION sheet.collect_occurrences(sheet bigint, most integer) RETURNS boolean
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	s sheet.series;
+	removed bigint := 0;
+	n bigint;
+	lists bigint[] := '{}';
+	more boolean := false;
+BEGIN
+	FOR s IN SELECT o.* FROM sheet.series o WHERE o.sheet_id = sheet AND o.garbage LOOP
+		IF removed >= most THEN
+			more := true;
+			EXIT;
+		END IF;
+		DELETE FROM sheet.occurrence o WHERE o.series_id = s.series_id AND o.starts_at >= s.until_at;
+		GET DIAGNOSTICS n = ROW_COUNT;
+		removed := removed + n + 1;
+		IF s.until_at = '-infinity' THEN
+			DELETE FROM sheet.series_except e WHERE e.series_id = s.series_id;
+			DELETE FROM sheet.series o WHERE o.series_id = s.series_id;
+			lists := lists || s.list_id;
+		ELSE
+			UPDATE sheet.series o SET garbage = false WHERE o.series_id = s.series_id;
+		END IF;
+	END LOOP;
+	PERFORM sheet.collect_guest_lists(lists);
+	RETURN more;
+END
+$$;
+COMMENT ON FUNCTION sheet.collect_occurrences(bigint, integer) IS
+	'Internal: removes occurrences that are not valid; about `most`. Whether there is more to do.';
+
+-- ---- rows ----
+
+-- The occurrences of a task that do not take place: those of its column Except, and those that rows of their own replace.
+CREATE FUNCTION sheet.put_exceptions(sheet bigint, uids text[]) RETURNS void
+	LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+	WITH wanted AS (
+		SELECT s.series_id, sheet.zone_time(e.local, s.zone) AS starts_at
+		FROM sheet.task t JOIN sheet.series s ON s.series_id = t.series_id,
+			LATERAL (SELECT unnest(t.except_at) UNION SELECT o.instance FROM sheet.task o
+				WHERE o.sheet_id = sheet AND o.task_uid = t.task_uid AND o.instance IS NOT NULL) e (local)
+		WHERE t.sheet_id = sheet AND t.task_uid = ANY (uids) AND t.instance IS NULL),
+	removed AS (DELETE FROM sheet.series_except e USING sheet.task t
+		WHERE t.sheet_id = sheet AND t.task_uid = ANY (uids) AND t.instance IS NULL AND e.series_id = t.series_id
+			AND NOT EXISTS (SELECT FROM wanted w WHERE w.series_id = e.series_id AND w.starts_at = e.starts_at))
+	INSERT INTO sheet.series_except SELECT w.series_id, w.starts_at FROM wanted w ON CONFLICT DO NOTHING
+$$;
+COMMENT ON FUNCTION sheet.put_exceptions(bigint, text[]) IS 'Internal: makes the exceptions of these tasks.';
+
+-- `known`: the row of sheet.task with the same UID, or one without task_id.
+CREATE FUNCTION sheet.put_task(known sheet.task, fresh sheet.calendar_row, zone text, owner bigint) RETURNS bigint
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	task sheet.task := known;
+	f sheet.task_fields;
+	persons bigint[];
+	unknown text[];
+	detail text;
+BEGIN
+	task.row_no := fresh.row_no;
+	task.cells := fresh.cells;
+	task.problem := NULL;
+	task.title := coalesce(fresh.cells->>'title', '');
+	task.place := coalesce(fresh.cells->>'place', '');
+	IF task.task_id IS NULL THEN
+		task.task_id := nextval('sheet.task_id_seq');
+		INSERT INTO sheet.task SELECT task.*;
+	END IF;
+	BEGIN
+		IF coalesce(fresh.cells->>'instance', '') <> '' AND coalesce(fresh.cells->>'repeats', '') <> '' THEN
+			RAISE EXCEPTION 'Repeats: a row that replaces an occurrence has no rule' USING ERRCODE = '22023';
+		END IF;
+		f := sheet.read_task(fresh.cells, zone);
+		persons := ARRAY(SELECT a.uid FROM sheet.account a WHERE a.name = ANY (f.who));
+		unknown := ARRAY(SELECT w.name FROM unnest(f.who) w (name) WHERE w.name !~ '@' AND NOT EXISTS (SELECT FROM sheet.account a WHERE a.name = w.name));
+		IF cardinality(unknown) > 0 THEN
+			task.problem := format('Who: there is no account %s', (SELECT string_agg(format('"%s"', left(u.name, 40)), ', ') FROM unnest(unknown) u (name)));
+		END IF;
+		task.series_id := sheet.put_series(task, f, sheet.find_guest_list(CASE WHEN cardinality(f.who) = 0 THEN array_remove(ARRAY[owner], NULL) ELSE persons END, owner));
+		task.except_at := f.except;
+		task.remind := f.remind;
+	EXCEPTION WHEN data_exception THEN
+		GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
+		task.problem := concat_ws('. ', SQLERRM, nullif(detail, ''));
+		PERFORM sheet.end_series(ARRAY[task.series_id]);
+		task.series_id := NULL;
+	END;
+	UPDATE sheet.task t SET row_no = task.row_no, cells = task.cells, title = task.title, place = task.place, problem = task.problem,
+			series_id = task.series_id, except_at = task.except_at, remind = task.remind
+		WHERE t.task_id = task.task_id;
+	RETURN task.task_id;
+END
+$$;
+COMMENT ON FUNCTION sheet.put_task(sheet.task, sheet.calendar_row, text, bigint) IS
+	'Internal: makes a row of a calendar a task, with its series or with the problem of its cells.';
+
+-- The rows that have changed since a seq; null: all may have.
+CREATE FUNCTION sheet.changed_rows(sheet bigint, since bigint) RETURNS integer[]
+	LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	few CONSTANT integer := 1000; -- edits
+	changed integer[];
+	edits bigint;
+	other boolean;
+BEGIN
+	IF since = 0 OR sheet.last_seq(sheet) - since > few THEN
+		RETURN NULL;
+	END IF;
+	SELECT count(*), coalesce(bool_or(l.kind NOT IN ('set', 'style', 'commit', 'resize') OR l.kind = 'set' AND l."row" = 0), false),
+			array_agg(DISTINCT l."row") FILTER (WHERE l.kind = 'set')
+		INTO edits, other, changed FROM sheet.log_edits(sheet) l WHERE l.seq > since;
+	IF other OR edits < sheet.last_seq(sheet) - since THEN
+		RETURN NULL; -- rows have moved, or the history was trimmed
+	END IF;
+	RETURN coalesce(changed, '{}');
+END
+$$;
+COMMENT ON FUNCTION sheet.changed_rows(bigint, bigint) IS 'Internal: the rows of edits after a seq; null: any row.';
+
+CREATE FUNCTION sheet.row_instance(cells jsonb) RETURNS timestamp
+	LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	RETURN CASE WHEN coalesce(cells->>'instance', '') <> '' THEN (sheet.read_time(cells->>'instance', 'Instance')).local END;
+EXCEPTION WHEN data_exception THEN
+	RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION sheet.row_instance(jsonb) IS 'Internal: the occurrence that a row replaces; null: none.';
+
+-- Exceptions and reminders follow from several rows.
+CREATE FUNCTION sheet.tasks_changed(sheet bigint, uids text[]) RETURNS void
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM sheet.put_exceptions(sheet, uids);
+	INSERT INTO sheet.timer AS m (kind, id, at) SELECT 'reminder', t.task_id, now() FROM sheet.task t
+		WHERE t.sheet_id = sheet AND t.task_uid = ANY (uids) AND t.remind IS NOT NULL
+		ON CONFLICT ON CONSTRAINT timer_pkey DO UPDATE SET at = excluded.at;
+END
+$$;
+COMMENT ON FUNCTION sheet.tasks_changed(bigint, text[]) IS 'Internal: what follows from changes of the tasks with these UIDs.';
+
+-- A task is found by its UID, wherever its row has moved. Rows are read in ascending order: of rows with one UID, the first
+-- one has the task, and others are copies. below: tasks of rows before that one have been found there, and others may have moved;
+-- null: no row but these has changed. Returns the row to go on with; null: these are done.
+CREATE FUNCTION sheet.refresh_tasks(sheet bigint, row_nos integer[], below integer, owner bigint) RETURNS integer
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	most CONSTANT integer := 500; -- changes
+	zone text := sheet.calendar_zone(sheet);
+	fresh sheet.calendar_row[] := ARRAY(SELECT n FROM sheet.calendar_rows(sheet, row_nos) n);
+	r record;
+	known sheet.task;
+	named_rows integer[] := '{}'; -- rows that get a UID
+	named_uids text[] := '{}';
+	uids text[] := '{}';
+	next_row integer;
+	began timestamptz := clock_timestamp();
+BEGIN
+	IF EXISTS (SELECT FROM unnest(fresh) n WHERE n.cells->>'uid' IS NULL) THEN
+		-- UIDs are written into these rows, so they must not move.
+		PERFORM sheet.lock_calendar(sheet);
+		fresh := ARRAY(SELECT n FROM sheet.calendar_rows(sheet, row_nos) n);
+	END IF;
+	UPDATE sheet.task t SET row_no = -1 WHERE t.sheet_id = sheet AND t.row_no = ANY (row_nos)
+		AND NOT EXISTS (SELECT FROM unnest(fresh) n WHERE n.row_no = t.row_no AND n.cells->>'uid' = t.task_uid
+			AND sheet.row_instance(n.cells) IS NOT DISTINCT FROM t.instance);
+	FOR r IN SELECT n.row_no, n.cells, n.instance, t.task_id, n.cells->>'uid' IS NULL OR n.nth > 1
+				OR t.row_no >= 0 AND t.row_no <> n.row_no AND (below IS NULL OR t.row_no < below) AS is_new,
+			t.cells = n.cells AS is_same
+		FROM (SELECT f.*, i.instance, row_number() OVER (PARTITION BY f.cells->>'uid', i.instance ORDER BY f.row_no) AS nth
+			FROM unnest(fresh) f, sheet.row_instance(f.cells) i (instance)) n
+		LEFT JOIN sheet.task t ON t.sheet_id = sheet AND t.task_uid = n.cells->>'uid' AND t.instance IS NOT DISTINCT FROM n.instance
+		WHERE t.cells IS DISTINCT FROM n.cells OR n.nth > 1 OR t.row_no <> n.row_no ORDER BY n.row_no
+	LOOP
+		IF (cardinality(uids) >= most OR clock_timestamp() > began + interval '500 ms') AND below IS NOT NULL AND cardinality(uids) > 0 THEN
+			next_row := r.row_no;
+			EXIT;
+		END IF;
+		known := NULL;
+		IF r.is_new THEN
+			IF r.cells->>'uid' IS NOT NULL THEN
+				PERFORM sheet.lock_calendar(sheet);
+				CONTINUE WHEN NOT EXISTS (SELECT FROM sheet.calendar_rows(sheet, ARRAY[r.row_no]) n WHERE n.cells = r.cells);
+			END IF;
+			r.cells := r.cells || jsonb_build_object('uid', gen_random_uuid());
+			named_rows := named_rows || r.row_no;
+			named_uids := named_uids || (r.cells->>'uid');
+		ELSIF r.is_same THEN
+			UPDATE sheet.task t SET row_no = r.row_no WHERE t.task_id = r.task_id;
+			CONTINUE;
+		ELSE
+			SELECT * INTO known FROM sheet.task t WHERE t.task_id = r.task_id;
+		END IF;
+		known.sheet_id := sheet;
+		known.task_uid := r.cells->>'uid';
+		known.instance := r.instance;
+		PERFORM sheet.put_task(known, (r.row_no, r.cells)::sheet.calendar_row, zone, owner);
+		uids := uids || known.task_uid;
+	END LOOP;
+	IF cardinality(named_rows) > 0 THEN
+		-- adjacent rows at once
+		PERFORM sheet.set_range(sheet, c.letters || min(n.row_no) + 1, array_agg(ARRAY[n.uid] ORDER BY n.row_no), owner)
+			FROM (SELECT u.row_no, u.uid, u.row_no - row_number() OVER (ORDER BY u.row_no) AS run FROM unnest(named_rows, named_uids) u (row_no, uid)) n,
+				(SELECT sheet.calendar_uid_column(sheet) AS letters) c
+			GROUP BY n.run, c.letters;
+	END IF;
+	PERFORM sheet.tasks_changed(sheet, uids);
+	RETURN next_row;
+END
+$$;
+COMMENT ON FUNCTION sheet.refresh_tasks(bigint, integer[], integer, bigint) IS
+	'Internal: makes these rows of a calendar its tasks. Rows without a UID, and copies of rows, get one.';
+
+CREATE FUNCTION sheet.remove_lost_tasks(sheet bigint) RETURNS void
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	ended bigint[];
+	uids text[];
+BEGIN
+	WITH removed AS (DELETE FROM sheet.task t WHERE t.sheet_id = sheet AND t.row_no = -1 RETURNING t.series_id, t.task_uid)
+		SELECT array_agg(d.series_id), array_agg(d.task_uid) INTO ended, uids FROM removed d;
+	IF uids IS NOT NULL THEN
+		PERFORM sheet.end_series(ended);
+		PERFORM sheet.tasks_changed(sheet, uids);
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION sheet.remove_lost_tasks(bigint) IS 'Internal: removes the tasks whose rows are gone.';
+
+CREATE FUNCTION sheet.follow_calendar(sheet bigint, owner bigint) RETURNS boolean
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	portion CONSTANT integer := 2000; -- rows
+	c sheet.calendar;
+	last bigint := sheet.last_seq(sheet);
+	changed integer[];
+	present text := sheet.calendar_zone(sheet);
+BEGIN
+	SELECT * INTO c FROM sheet.calendar k WHERE k.sheet_id = sheet;
+	IF (c.zone, c.owner) IS DISTINCT FROM (present, owner) THEN
+		-- all tasks are made again
+		UPDATE sheet.task t SET cells = '{}' WHERE t.sheet_id = sheet;
+		UPDATE sheet.calendar k SET zone = present, owner = follow_calendar.owner WHERE k.sheet_id = sheet;
+		c.done_seq := 0;
+		c.all_seq := NULL;
+	END IF;
+	IF c.all_seq IS NULL THEN
+		IF last = c.done_seq THEN
+			-- also after a time in the trash
+			INSERT INTO sheet.timer (kind, id, at) SELECT 'reminder', t.task_id, now() FROM sheet.task t
+				WHERE t.sheet_id = sheet AND t.remind IS NOT NULL ON CONFLICT DO NOTHING;
+			RETURN false;
+		END IF;
+		changed := sheet.changed_rows(sheet, c.done_seq);
+		IF changed IS NOT NULL THEN
+			PERFORM sheet.refresh_tasks(sheet, changed, NULL, owner);
+			PERFORM sheet.remove_lost_tasks(sheet);
+			-- UIDs that were given are edits behind `last`: they are read once more.
+			UPDATE sheet.calendar k SET done_seq = last WHERE k.sheet_id = sheet;
+			RETURN false;
+		END IF;
+		c.all_seq := last;
+		c.next_row := 1;
+	END IF;
+	c.next_row := coalesce(sheet.refresh_tasks(sheet, ARRAY(SELECT generate_series(c.next_row, c.next_row + portion - 1)), c.next_row, owner),
+		c.next_row + portion);
+	IF c.next_row < (SELECT p.rows FROM sheet.read_properties(sheet) p) THEN
+		UPDATE sheet.calendar k SET all_seq = c.all_seq, next_row = c.next_row WHERE k.sheet_id = sheet;
+		RETURN true;
+	END IF;
+	IF c.all_seq < last AND sheet.changed_rows(sheet, c.all_seq) IS NULL THEN
+		-- rows have moved meanwhile, perhaps to where was read already
+		UPDATE sheet.calendar k SET all_seq = last, next_row = 1 WHERE k.sheet_id = sheet;
+		RETURN true;
+	END IF;
+	UPDATE sheet.task t SET row_no = -1 WHERE t.sheet_id = sheet AND t.row_no >= c.next_row;
+	PERFORM sheet.remove_lost_tasks(sheet);
+	UPDATE sheet.calendar k SET done_seq = c.all_seq, all_seq = NULL, next_row = NULL WHERE k.sheet_id = sheet;
+	RETURN sheet.last_seq(sheet) > c.all_seq;
+END
+$$;
+COMMENT ON FUNCTION sheet.follow_calendar(bigint, bigint) IS
+	'Internal: has the tasks follow the rows that have changed, or the next ones of all. Whether there is more to do. Caller has locked '
+	'the calendar.';
+
+CREATE FUNCTION sheet.refresh_calendar_now(sheet bigint, upto timestamptz, most bigint) RETURNS timestamptz
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' SET jit = off AS $$
+DECLARE
+	owner bigint;
+	more boolean;
+BEGIN
+	INSERT INTO sheet.calendar (sheet_id) VALUES (sheet) ON CONFLICT DO NOTHING;
+	PERFORM FROM sheet.calendar c WHERE c.sheet_id = sheet FOR UPDATE;
+	SELECT s.owner INTO owner FROM sheet.sheet s WHERE s.sheet_id = sheet AND s.calendar;
+	IF NOT FOUND THEN
+		DELETE FROM sheet.calendar c WHERE c.sheet_id = sheet;
+		RETURN 'infinity';
+	END IF;
+	more := sheet.follow_calendar(sheet, owner);
+	more := sheet.expand_calendar(sheet, upto, most) OR more;
+	more := sheet.collect_occurrences(sheet, most::integer) OR more;
+	RETURN CASE WHEN NOT more THEN date_trunc('month', now()) + interval '1 month' + (sheet % 86400) * interval '1 s' END;
+END
+$$;
+COMMENT ON FUNCTION sheet.refresh_calendar_now(bigint, timestamptz, bigint) IS
+	'Internal: has the tables of tasks follow the calendar, and expands its series as far as upto; about `most` occurrences. Returns '
+	'when it is to be looked at next: null: at once, there is more to do; infinity: it is no calendar.';
+
+CREATE FUNCTION sheet.calendar_soon() RETURNS timestamptz
+	LANGUAGE sql STABLE PARALLEL SAFE
+	BEGIN ATOMIC
+		SELECT date_trunc('month', now(), 'UTC') + interval '2 months';
+	END;
+COMMENT ON FUNCTION sheet.calendar_soon() IS 'Internal: the end of the next month: what begins before it is expanded at once.';
+
+-- The months that are near come first.
+CREATE FUNCTION sheet.serve_calendar(sheet bigint) RETURNS timestamptz
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	most CONSTANT bigint := 20000; -- occurrences at a time
+	at timestamptz := sheet.refresh_calendar_now(sheet, sheet.calendar_soon(), most);
+BEGIN
+	RETURN CASE WHEN at < 'infinity' THEN sheet.refresh_calendar_now(sheet, 'infinity', most) ELSE at END;
+END
+$$;
+COMMENT ON FUNCTION sheet.serve_calendar(bigint) IS
+	'Internal: has the tables of tasks follow the calendar, and returns when it is to be looked at next, as refresh_calendar_now().';

@@ -1,0 +1,165 @@
+-- Calendars: rows of a sheet are tasks. The worker expands them too, so what is shown is asked for by dates of the near months or
+-- after a complete expansion (serve_calendar). Seqs depend on when the worker has written UIDs.
+SET timezone = 'UTC';
+\set SHOW_CONTEXT never
+-- ---- times of series ----
+-- clocks that skip an hour, and that show one twice
+SELECT * FROM sheet.occurrences('2026-03-28 02:30', 'FREQ=DAILY;COUNT=4', 'Europe/Berlin');
+SELECT * FROM sheet.occurrences('2026-10-24 02:30', 'FREQ=DAILY;COUNT=3', 'Europe/Berlin');
+SELECT * FROM sheet.occurrences('2026-10-24 02:30', 'FREQ=DAILY;COUNT=3', 'Europe/Berlin', dates => '{2026-10-30 02:30, 2026-10-25 02:30}',
+	"except" => '{2026-10-26 02:30}');
+-- leap days, behind 2033 and 2038
+SELECT array_agg(instance::date) FROM sheet.occurrences('2028-02-29', 'FREQ=YEARLY', max_rows => 4);
+SELECT array_agg(starts_at) FROM sheet.occurrences('2033-05-18 03:33:20', 'FREQ=YEARLY;INTERVAL=5', max_rows => 3);
+-- a span, a start that the rule does not have, a rule with its name
+SELECT * FROM sheet.occurrences('2026-11-30', 'rrule:freq=weekly;byday=tu', "from" => '2026-12-05', "to" => '2026-12-20');
+SELECT array_agg(instance::date) FROM sheet.occurrences('2026-11-30', 'FREQ=WEEKLY;BYDAY=TU;COUNT=2');
+-- UNTIL as a date, a local time and a time in UTC
+SELECT u, count(*) FROM unnest('{20261204,20261204T090000,20261204T080000Z,20261204T075959Z}'::text[]) u,
+	sheet.occurrences('2026-12-01 09:00', 'FREQ=DAILY;UNTIL=' || u, 'Europe/Berlin') GROUP BY u ORDER BY u;
+-- what is no rule
+CREATE FUNCTION refused(rule text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	detail text;
+BEGIN
+	PERFORM sheet.occurrences('2026-12-01 09:00', rule, max_rows => 1);
+	RETURN 'taken';
+EXCEPTION WHEN OTHERS THEN
+	GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
+	RETURN SQLSTATE || ': ' || detail;
+END
+$$;
+SELECT left(rule, 40) AS rule, refused(rule) FROM unnest(ARRAY['', 'X', 'FREQ=DAILY;', 'COUNT=3', 'FREQ=HOURLY', 'FREQ=DAILY;BYHOUR=9', 'FREQ=DAILY;COUNT=0',
+	'FREQ=DAILY;COUNT=3;UNTIL=20270101', 'FREQ=DAILY;COUNT=3;COUNT=4', 'FREQ=DAILY;INTERVAL=-1', 'FREQ=DAILY;INTERVAL=1.5', 'FREQ=DAILY;BYDAY=2MO',
+	'FREQ=MONTHLY;BYDAY=XX', 'FREQ=MONTHLY;BYDAY=54MO', 'FREQ=WEEKLY;BYMONTHDAY=3', 'FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30', 'FREQ=MONTHLY;BYSETPOS=1',
+	'FREQ=DAILY;UNTIL=20270229', 'FREQ=DAILY;UNTIL=2027', 'FREQ=DAILY;UNTIL=20270101T250000Z', 'FREQ=DAILY;RSCALE=CHINESE', 'FREQ=DAILY;X-A=1',
+	'FREQ=DAILY;WKST=MO,TU', E'FREQ=DAILY;\nCOUNT=3', 'FREQ=DAILY;COUNT=99999999999999999999', repeat('FREQ=DAILY;', 200)]) rule;
+SELECT * FROM sheet.occurrences('2026-12-01', 'FREQ=DAILY', 'Mars/Phobos');
+SELECT * FROM sheet.occurrences('2026-12-01', 'FREQ=DAILY', 'FOO+3');
+SELECT * FROM sheet.occurrences('infinity', 'FREQ=DAILY');
+SELECT * FROM sheet.occurrences(NULL, 'FREQ=DAILY');
+SELECT count(*) FROM sheet.occurrences('2026-12-01', 'FREQ=DAILY', "to" => '2099-01-01');
+
+-- ---- tasks, agendas, changes ----
+SELECT sheet.account_create('cal_ann', NULL, 'x') AS ann, sheet.account_create('cal_bob', NULL, 'x') AS bob, sheet.account_create('cal_eve', NULL, 'x') AS eve \gset
+SELECT sheet.create_calendar('Team', 'Europe/Berlin', :ann) AS id \gset
+SELECT a1, content FROM sheet.range(:id);
+-- twenty persons, daily, ten times, would be 10 occurrences and 200 events
+SELECT sheet.add_task(:id, '{"Title": "Standup", "Start": "2030-12-30 09:00", "End": "15 min", "Repeats": "FREQ=DAILY;COUNT=10", "Who": "cal_ann, cal_bob",
+	"Place": "Hall"}', :ann) AS standup \gset
+SELECT sheet.serve_calendar(:id) > now() AS later;
+SELECT count(*) FROM sheet.occurrence o JOIN sheet.series s USING (series_id) WHERE s.sheet_id = :id;
+SELECT title, place, instance, starts_at, ends_at, all_day, zone, answer FROM sheet.agenda(:bob, '2031-01-05', '2031-01-07');
+SELECT title, persons, starts_at FROM sheet.calendar_entries(:id, '2031-01-05', '2031-01-06', :ann);
+-- this and following; this; without this
+SELECT sheet.change_task(:id, :'standup', '{"Start": "2031-01-03 10:00", "End": "30 min"}', 'following', '2031-01-03 09:00', :ann) AS later \gset
+SELECT sheet.change_task(:id, :'standup', '{"Title": "Late", "Start": "2030-12-31 11:00"}', 'this', '2030-12-31 09:00', :ann) = :'standup' AS same;
+SELECT sheet.delete_task(:id, :'later', 'this', '2031-01-05 10:00', :ann);
+SELECT sheet.serve_calendar(:id) > now() AS later;
+SELECT title, instance, starts_at, ends_at FROM sheet.agenda(:bob, '2030-12-01', '2031-02-01');
+SELECT title, starts, lasts, rule, until_at, cells->>'except' AS "except", problem FROM sheet.tasks(:id, :ann);
+-- answers, of all and of one
+SELECT sheet.answer(:id, :'later', 'declined', NULL, :bob);
+SELECT sheet.answer(:id, :'later', 'accepted', '2031-01-06 10:00', :bob);
+SELECT starts_at, answer FROM sheet.agenda(:bob, '2031-01-03', '2031-02-01');
+SELECT sheet.answer(:id, :'later', NULL, NULL, :bob);
+SELECT DISTINCT answer FROM sheet.agenda(:bob, '2031-01-03', '2031-02-01') ORDER BY 1;
+SELECT * FROM sheet.month_dots(:bob, '2031-01-20', 'Europe/Berlin');
+SELECT uid = :ann AS ann, busy FROM sheet.busy(ARRAY[:bob, :ann]::bigint[], '2030-12-30', '2031-01-01');
+SELECT sheet.common_gap(ARRAY[:bob, :ann]::bigint[], '2030-12-30 08:00', '2031-01-01', '1 h');
+SELECT sheet.common_gap(ARRAY[:bob, :ann]::bigint[], '2030-12-30 08:00', '2030-12-30 08:30', '1 h');
+-- cells that people edit: a title, a person, a date, and a row that is deleted
+SELECT sheet.set(:id, 'A2', 'Daily') > 0 AS done;
+SELECT sheet.set(:id, 'E2', 'cal_ann; cal_eve') > 0 AS done;
+SELECT sheet.refresh_calendar(:id);
+SELECT sheet.serve_calendar(:id) > now() AS later;
+SELECT title, starts_at FROM sheet.agenda(:eve, '2030-12-01', '2031-02-01');
+SELECT title, starts_at FROM sheet.agenda(:bob, '2030-12-01', '2031-01-02');
+SELECT sheet.delete_rows(:id, 1, 1) > 0 AS done;
+SELECT sheet.refresh_calendar(:id);
+SELECT title, starts_at FROM sheet.agenda(:eve, '2030-12-01', '2031-02-01');
+SELECT "row", title FROM sheet.tasks(:id);
+-- a copied row gets a UID of its own; a row without one too
+SELECT sheet.set_range(:id, 'A10', '{{Copy,2031-02-03 10:00,"","",cal_bob}}') > 0 AS done;
+SELECT sheet.set(:id, 'L10', :'later') > 0 AS done;
+SELECT sheet.set_range(:id, 'A11', '{{Day off,2031-02-03,2031-02-04,"",cal_bob}}') > 0 AS done;
+SELECT sheet.refresh_calendar(:id);
+SELECT sheet.serve_calendar(:id) > now() AS later;
+SELECT title, starts_at, ends_at, all_day FROM sheet.agenda(:bob, '2031-02-01', '2031-03-01');
+SELECT count(DISTINCT task_uid), count(*) FROM sheet.tasks(:id);
+-- rollback of the sheet brings the tasks back
+SELECT sheet.commit(:id) AS version \gset
+SELECT sheet.delete_rows(:id, 1, 20) > 0 AS done;
+SELECT sheet.refresh_calendar(:id);
+SELECT count(*) FROM sheet.tasks(:id);
+SELECT sheet.rollback(:id, :version) > :version AS restored;
+SELECT sheet.refresh_calendar(:id);
+SELECT sheet.serve_calendar(:id) > now() AS later;
+SELECT count(*) FROM sheet.tasks(:id);
+SELECT title, starts_at FROM sheet.agenda(:bob, '2031-02-01', '2031-03-01');
+-- nothing of a sheet in the trash, or that is no calendar any more
+SELECT sheet.trash(:id);
+SELECT count(*) FROM sheet.agenda(:bob, '2030-01-01', '2032-01-01');
+SELECT count(*) FROM sheet.month_dots(:bob, '2031-02-01', 'UTC');
+SELECT sheet.recover(:id);
+SELECT count(*) > 0 AS some FROM sheet.agenda(:bob, '2030-01-01', '2032-01-01');
+
+-- ---- problems of cells ----
+SELECT sheet.set_range(:id, 'A20', ARRAY[['a', 'tomorrow', '', '', ''], ['b', '2031-02-30', '', '', ''], ['c', '2031-03-01 10:00', '2031-03-01 09:00', '', ''],
+	['d', '2031-03-01', '10:00', '', ''], ['e', '2031-03-01 10:00', '90', '', ''], ['f', '2031-03-01 10:00', '5 years', '', ''],
+	['g', '2031-03-01 10:00', '', 'sometimes', ''], ['h', '2031-03-01 10:00', '', 'FREQ=DAILY;COUNT=100000', ''], ['i', '2031-03-01 10:00', '1 h', '', 'cal_ann, cal_nobody'],
+	['j', '2031-03-01 23:00', '01:00', 'weekly', 'someone@example.org'], ['k', '', '', '', ''], ['l', '=A1', '', '', '']]) > 0 AS done;
+SELECT sheet.set(:id, 'H31', 'Mars/Phobos') > 0 AS done;
+SELECT sheet.set(:id, 'B31', '2031-03-01') > 0 AS done;
+SELECT sheet.refresh_calendar(:id);
+SELECT title, starts, lasts, rule, problem FROM sheet.tasks(:id) WHERE "row" >= 19;
+\set VERBOSITY sqlstate
+SELECT sheet.add_task(:id, '{"Title": "x", "Start": "2031-03-01 10:00", "Repeats": "FREQ=DAILY;BYDAY=2MO"}');
+SELECT sheet.add_task(:id, '{"Title": "x", "Begin": "2031-03-01 10:00"}');
+SELECT sheet.change_task(:id, 'none', '{}');
+\set VERBOSITY default
+SELECT sheet.change_task(:id, :'later', '{"Title": "x"}', 'this');
+SELECT sheet.change_task(:id, :'later', '{"Title": "x"}', 'that', '2031-01-04 10:00');
+SELECT sheet.change_task(:id, :'later', '{"Title": "x"}', 'this', '2031-01-04 10:30');
+SELECT sheet.answer(:id, :'later', 'maybe', NULL, :bob);
+SELECT sheet.answer(:id, :'later', 'accepted', NULL, :eve);
+
+-- ---- who may ----
+CREATE ROLE cal_ann; CREATE ROLE cal_eve;
+SELECT sheet.link_account('cal_ann', 'cal_ann');
+SELECT sheet.link_account('cal_eve', 'cal_eve');
+SET ROLE cal_eve;
+\set VERBOSITY sqlstate
+SELECT count(*) FROM sheet.tasks(:id);
+SELECT count(*) FROM sheet.calendar_entries(:id, '2031-01-01', '2031-02-01');
+SELECT sheet.refresh_calendar(:id);
+SELECT sheet.add_task(:id, '{"Title": "x", "Start": "2031-03-01 10:00"}');
+SELECT count(*) FROM sheet.agenda(:bob, '2031-01-01', '2031-02-01');
+SELECT count(*) FROM sheet.month_dots(:bob, '2031-01-01', 'UTC');
+SELECT count(*) FROM sheet.busy(ARRAY[:bob]::bigint[], '2031-01-01', '2031-02-01');
+SELECT count(*) FROM sheet.agenda(NULL, '2031-01-01', '2031-02-01');
+SELECT sheet.set_calendar(:id, false);
+SELECT count(*) FROM sheet.take_reminders();
+SELECT count(*) FROM sheet.occurrence;
+SET ROLE cal_ann;
+SELECT count(*) > 0 AS some FROM sheet.tasks(:id);
+SELECT sheet.create('plain') AS plain \gset
+SELECT sheet.set_calendar(:plain);
+SELECT sheet.refresh_calendar(:plain);
+SELECT sheet.create_calendar('Mine', 'UTC') AS mine \gset
+SELECT sheet.add_task(:mine, '{"Title": "Alone", "Start": "2026-12-01 10:00", "End": "1 h"}') IS NOT NULL AS added;
+RESET ROLE;
+SELECT sheet.serve_calendar(:mine) > now() AS later;
+SET ROLE cal_ann;
+SELECT title, answer FROM sheet.agenda(NULL, '2026-12-01', '2026-12-02');
+\set VERBOSITY default
+RESET ROLE;
+SELECT sheet.set_calendar(:mine, false);
+SELECT count(*) FROM sheet.task WHERE sheet_id = :mine;
+SELECT sheet.purge(:id);
+SELECT count(*) FROM sheet.series s WHERE s.sheet_id = :id;
+SELECT count(*) FROM sheet.occurrence o WHERE NOT EXISTS (SELECT FROM sheet.series s WHERE s.series_id = o.series_id);
+DROP FUNCTION refused(text);
+SELECT sheet.link_account('cal_ann', NULL);
+SELECT sheet.link_account('cal_eve', NULL);
+DROP ROLE cal_ann; DROP ROLE cal_eve;

@@ -1,0 +1,257 @@
+# Calendars: random rules have the times that python3-dateutil gives them; random changes of tasks, by SQL and in cells, leave what a
+# plain model has; the worker follows commits of edits, whatever is killed; reminders come once, and in time.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use PostgreSQL::Test::Utils;
+use SheetTest;
+use Test::More;
+use Time::HiRes qw(time);
+use Time::Local qw(timegm);
+
+my $random = seed_random();
+my $node = new_server('calendar');
+$node->append_conf('postgresql.conf', "autovacuum = off\ntimezone = 'UTC'\n");
+$node->restart;
+
+sub sql
+{
+	return $node->safe_psql('postgres', $_[0]);
+}
+
+# ---- rules ----
+
+my $rules = rounds_to_run(400, 5000);
+my $file = "$PostgreSQL::Test::Utils::tmp_check/rules.json";
+system("/usr/bin/python3 $FindBin::Bin/random_rules.py $rules $random >$file") == 0 or die 'random_rules.py failed';
+sql(qq{
+	CREATE TABLE rule (rule jsonb);
+	COPY rule FROM '$file' CSV QUOTE E'\\x01' DELIMITER E'\\x02';
+	CREATE FUNCTION times(r jsonb) RETURNS jsonb LANGUAGE plpgsql AS \$\$ BEGIN
+		RETURN (SELECT jsonb_agg(to_char(o.instance, 'YYYY-MM-DD"T"HH24:MI:SS') ORDER BY o.instance)
+			FROM sheet.occurrences((r->>'starts')::timestamp, r->>'rule', 'UTC', NULL, (r->>'starts')::timestamptz + interval '4380 days 1 s', max_rows => 30) o);
+	EXCEPTION WHEN invalid_parameter_value THEN RETURN 'null'; END \$\$;
+	CREATE TABLE compared AS SELECT rule, times(rule) AS times FROM rule});
+is(sql(q{SELECT rule->>'rule', rule->>'starts', rule->'times', times FROM compared WHERE times <> 'null' AND times <> rule->'times' LIMIT 5}), '',
+	"$rules random rules have the times of dateutil");
+# Rules without any time are refused, and those that libical does not expand rightly.
+cmp_ok(sql(q{SELECT count(*) FROM compared WHERE times = 'null'}), '<', $rules / 4, 'most rules are taken');
+
+# ---- a model ----
+
+my $persons = 3;
+sql("SELECT sheet.account_create('p' || i, NULL, 'x') FROM generate_series(1, $persons) i");
+my @uid = split /\n/, sql("SELECT uid FROM sheet.account ORDER BY uid");
+my $calendar = sql("SELECT sheet.create_calendar('model', 'UTC', $uid[0])");
+
+# Day 0 is near, so that all of it is expanded at once or soon.
+sub day
+{
+	my ($n) = @_;
+	my @t = gmtime(timegm(0, 0, 0, 1, 0, 2031) + 86400 * $n);
+	return sprintf('%04d-%02d-%02d', $t[5] + 1900, $t[4] + 1, $t[3]);
+}
+
+# Of each UID: its number, the persons, the first day and hour of its rule, and the occurrences: the day by the rule =>
+# [title, day, hour, whether it has a row of its own].
+my %tasks;
+my $titles = 0;
+
+sub who
+{
+	return join(', ', map { "p$_" } grep { $_[0] >> ($_ - 1) & 1 } 1 .. $persons);
+}
+
+sub add_task
+{
+	my ($first, $count, $hour, $who) = (int rand 50, 1 + int rand 20, int rand 24, 1 + int rand(2**$persons - 1));
+	my $title = 't' . ++$titles;
+	my $uid = sql(sprintf(q{SELECT sheet.add_task(%d, '{"Title": "%s", "Start": "%s %02d:00", "End": "30 min", "Repeats": "FREQ=DAILY;COUNT=%d", "Who": "%s"}')},
+		$calendar, $title, day($first), $hour, $count, who($who)));
+	$tasks{$uid} = {number => $titles, who => $who, days => {map { $_ => [$title, $_, $hour] } $first .. $first + $count - 1}, hour => $hour, first => $first};
+}
+
+sub instance
+{
+	my ($task, $day) = @_;
+	return sprintf('%s %02d:00', day($day), $task->{hour});
+}
+
+sub change_one
+{
+	my ($uid) = @_;
+	my $task = $tasks{$uid};
+	my @days = sort { $a <=> $b } keys %{$task->{days}};
+	my $day = $days[rand @days];
+	my ($title, $moved, $hour) = ('t' . ++$titles, int rand 60, int rand 24);
+	if (rand() < 0.3)
+	{
+		sql("SELECT sheet.delete_task($calendar, '$uid', 'this', '" . instance($task, $day) . "')");
+		delete $task->{days}{$day};
+		return;
+	}
+	sql(sprintf(q{SELECT sheet.change_task(%d, '%s', '{"Title": "%s", "Start": "%s %02d:00"}', 'this', '%s')},
+		$calendar, $uid, $title, day($moved), $hour, instance($task, $day)));
+	$task->{days}{$day} = [$title, $moved, $hour, 1];
+}
+
+sub cut
+{
+	my ($uid) = @_;
+	my $task = $tasks{$uid};
+	my @days = sort { $a <=> $b } keys %{$task->{days}};
+	my $day = $days[rand @days];
+	return if $day == $task->{first};
+	if (rand() < 0.3)
+	{
+		sql("SELECT sheet.delete_task($calendar, '$uid', 'following', '" . instance($task, $day) . "')");
+		delete $task->{days}{$_} for grep { $_ >= $day } @days;
+		return;
+	}
+	my ($title, $hour) = ('t' . ++$titles, int rand 24);
+	my $later = sql(sprintf(q{SELECT sheet.change_task(%d, '%s', '{"Title": "%s", "Start": "%s %02d:00"}', 'following', '%s')},
+		$calendar, $uid, $title, day($day), $hour, instance($task, $day)));
+	my %moved;
+	for my $n (grep { $_ >= $day } @days)
+	{
+		my $was = delete $task->{days}{$n};
+		$moved{$n} = $was->[3] ? $was : [$title, $n, $hour];
+	}
+	$tasks{$later} = {number => $titles, who => $task->{who}, days => \%moved, hour => $hour, first => $day};
+}
+
+sub change_all
+{
+	my ($uid) = @_;
+	my $task = $tasks{$uid};
+	my ($title, $hour) = ('t' . ++$titles, int rand 24);
+	sql(sprintf(q{SELECT sheet.change_task(%d, '%s', '{"Title": "%s", "Start": "%s %02d:00"}')}, $calendar, $uid, $title, day($task->{first}), $hour));
+	$task->{hour} = $hour;
+	$_->[3] or @$_[0, 2] = ($title, $hour) for values %{$task->{days}};
+}
+
+# In the cells, as people do it.
+sub edit_cell
+{
+	my ($uid) = @_;
+	my $task = $tasks{$uid};
+	my $row = sql("SELECT \"row\" FROM sheet.tasks($calendar) WHERE task_uid = '$uid' AND instance IS NULL");
+	if (rand() < 0.5)
+	{
+		return if grep { $_->[3] } values %{$task->{days}};
+		$task->{who} = 1 + int rand(2**$persons - 1);
+		sql(sprintf(q{SELECT sheet.set(%d, %d, 4, '%s')}, $calendar, $row, who($task->{who})));
+	}
+	elsif (rand() < 0.5)
+	{
+		sql("SELECT sheet.insert_rows($calendar, " . (1 + int rand 5) . ", 2)");
+	}
+	else
+	{
+		sql("SELECT sheet.delete_rows($calendar, \"row\", 1) FROM (SELECT \"row\" FROM sheet.tasks($calendar) WHERE task_uid = '$uid' ORDER BY 1 DESC) t");
+		delete $tasks{$uid};
+	}
+	# Rows that tasks() names are those of the last refresh.
+	sql("SELECT sheet.refresh_calendar($calendar)");
+}
+
+sub model_of
+{
+	my ($person) = @_;
+	my @all;
+	for my $task (grep { $_->{who} >> ($person - 1) & 1 } values %tasks)
+	{
+		push @all, map { sprintf('%s %02d:00:00+00|%s', day($_->[1]), $_->[2], $_->[0]) } values %{$task->{days}};
+	}
+	return join("\n", sort @all);
+}
+
+sub compare
+{
+	my ($what) = @_;
+	for my $person (1 .. $persons)
+	{
+		my $agenda = sql("SELECT starts_at, title FROM sheet.agenda($uid[$person - 1], '2031-01-01', '2031-12-31') ORDER BY starts_at, title COLLATE \"C\"");
+		is(join("\n", sort split /\n/, $agenda), model_of($person), "$what: p$person");
+	}
+}
+
+my $steps = rounds_to_run(120, 1500);
+for my $step (1 .. $steps)
+{
+	# in an order that does not depend on UIDs
+	my @uids = grep { %{$tasks{$_}{days}} } sort { $tasks{$a}{number} <=> $tasks{$b}{number} } keys %tasks;
+	my $uid = @uids ? $uids[rand @uids] : undef;
+	my $kind = rand;
+	if (!defined $uid || $kind < 0.3) { add_task() }
+	elsif ($kind < 0.55) { change_one($uid) }
+	elsif ($kind < 0.75) { cut($uid) }
+	elsif ($kind < 0.85) { change_all($uid) }
+	else { edit_cell($uid) }
+	next if $step % 30 != 0;
+	sql("SELECT sheet.refresh_calendar($calendar); SELECT sheet.serve_calendar($calendar)");
+	compare("after $step steps");
+}
+is(sql("SELECT problem FROM sheet.tasks($calendar) WHERE problem IS NOT NULL"), '', 'no task has a problem');
+
+# A series is never rewritten: what its occurrences were is still true of those that are valid.
+is(sql(q{SELECT count(*) FROM sheet.occurrence o WHERE NOT EXISTS (SELECT FROM sheet.series s WHERE s.series_id = o.series_id)}), 0,
+	'no occurrence is without its series');
+
+# ---- the worker ----
+
+sub agenda_has
+{
+	my ($title, $count, $what) = @_;
+	ok($node->poll_query_until('postgres', "SELECT count(*) = $count FROM sheet.agenda($uid[0], '2031-01-01', '2032-01-01') WHERE title = '$title'"), $what);
+}
+
+sql("SELECT sheet.set_range($calendar, 'A200', '{{worker,2031-05-01 10:00,1 h,FREQ=DAILY;COUNT=5,p1}}')");
+agenda_has('worker', 5, 'the worker follows a commit');
+sql("BEGIN; SELECT sheet.set($calendar, 'A200', 'never'); ROLLBACK");
+sql("SELECT sheet.set($calendar, 'D200', 'FREQ=DAILY;COUNT=3')");
+agenda_has('worker', 3, 'and another one, after one that was rolled back');
+is(sql("SELECT title FROM sheet.agenda($uid[0], '2031-01-01', '2032-01-01') WHERE title = 'never'"), '', 'of which nothing is seen');
+sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'pg_sheet timer'; SELECT sheet.set($calendar, 'A200', 'ended')");
+agenda_has('ended', 3, 'after a worker was ended');
+$node->stop('immediate');
+$node->start;
+agenda_has('ended', 3, 'after a crash');
+sql("SELECT sheet.set($calendar, 'A200', 'crashed')");
+$node->stop('immediate');
+$node->start;
+agenda_has('crashed', 3, 'a commit before a crash is followed after it');
+
+# ---- reminders ----
+
+# The reminder of each is due within some seconds; half of them before the crash, half after it. p3 is invited, too, and has neither a
+# role in the calendar nor accepted.
+sql("SELECT sheet.share($calendar, 'p2', 'viewer')");
+my $reminded = 40;
+sql(qq{SELECT sheet.set_range($calendar, 'A300', (SELECT array_agg(ARRAY['remind' || i, to_char(now() + interval '61 s' + i * interval '100 ms', 'YYYY-MM-DD HH24:MI:SS'),
+	'5 min', '', 'p1, p2, p3', '', '1 min']) FROM generate_series(1, $reminded) i))});
+ok($node->poll_query_until('postgres', "SELECT count(*) >= $reminded FROM sheet.outbox WHERE title LIKE 'remind%'"), 'half of the reminders have come');
+$node->stop('immediate');
+$node->start;
+ok($node->poll_query_until('postgres', "SELECT count(*) = 2 * $reminded FROM sheet.outbox WHERE title LIKE 'remind%'"), 'all have come after a crash');
+is(sql("SELECT count(DISTINCT (uid, title)) FROM sheet.outbox WHERE title LIKE 'remind%'"), 2 * $reminded, 'each once');
+is(sql("SELECT count(*) FROM sheet.outbox WHERE title LIKE 'remind%' AND created_at < starts_at - interval '1 min'"), 0, 'none before its time');
+is(sql("SELECT count(*) FROM sheet.take_reminders(1000) WHERE title LIKE 'remind%' AND username IN ('p1', 'p2')"), 2 * $reminded, 'they are taken');
+is(sql("SELECT count(*) FROM sheet.outbox"), 0, 'and are gone');
+
+# ---- dump and restore ----
+
+my $before = sql("SELECT count(*), min(starts_at), max(title) FROM sheet.agenda($uid[0], '2031-01-01', '2032-01-01')");
+$node->safe_psql('postgres', 'CREATE DATABASE restored');
+my $dump = "$PostgreSQL::Test::Utils::tmp_check/calendar.dump";
+$node->command_ok(['pg_dump', '-Fc', '-f', $dump, $node->connstr('postgres')], 'a dump');
+$node->command_ok(['pg_restore', '-d', $node->connstr('restored'), $dump], 'is restored');
+is($node->safe_psql('restored', "SELECT count(*), min(starts_at), max(title) FROM sheet.agenda($uid[0], '2031-01-01', '2032-01-01')"), $before,
+	'with its agendas');
+$node->safe_psql('restored', "SELECT sheet.set($calendar, 'A200', 'restored')");
+ok($node->poll_query_until('restored', "SELECT count(*) = 3 FROM sheet.agenda($uid[0], '2031-01-01', '2032-01-01') WHERE title = 'restored'"),
+	'which follow its calendars');
+
+$node->stop;
+done_testing();
