@@ -122,7 +122,9 @@ SELECT sheet.change_task(:id, :'later', '{"Title": "x"}', 'this');
 SELECT sheet.change_task(:id, :'later', '{"Title": "x"}', 'that', '2031-01-04 10:00');
 SELECT sheet.change_task(:id, :'later', '{"Title": "x"}', 'this', '2031-01-04 10:30');
 SELECT sheet.answer(:id, :'later', 'maybe', NULL, :bob);
+\set VERBOSITY terse
 SELECT sheet.answer(:id, :'later', 'accepted', NULL, :eve);
+\set VERBOSITY default
 
 -- ---- who may ----
 CREATE ROLE cal_ann; CREATE ROLE cal_eve;
