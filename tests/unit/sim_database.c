@@ -120,6 +120,13 @@ PQntuples(const PGresult *res)
 	return res->rows;
 }
 
+/* Its results have no names. */
+int
+PQfnumber(const PGresult *res, const char *name)
+{
+	return -1;
+}
+
 int
 PQgetisnull(const PGresult *res, int row, int column)
 {
