@@ -89,15 +89,17 @@ function brokenInDocument() {
 		const [r, g, b] = rgb.map((part) => (part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4));
 		return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 	};
+	// Colours that are changing are none that anybody sees: as those of a toolbar that is being disabled.
+	const changing = document.getAnimations().flatMap((animation) => (animation instanceof CSSTransition ? [animation.effect.target] : []));
 	for (const element of all) {
 		const hasText = [...element.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.textContent.trim());
 		const isField = element.matches('input:not([type="hidden"]), select') && (element.value || element.placeholder);
-		if ((!hasText && !isField) || !shown(element) || element.closest('.visually-hidden, [disabled], [aria-disabled="true"], canvas, noscript, option')) continue;
+		if ((!hasText && !isField) || !shown(element) || element.closest('.visually-hidden, [disabled], [aria-disabled="true"], [inert], canvas, noscript, option')) continue;
 		// A modal dialog dims what is behind it.
 		const dialog = document.querySelector('dialog[open]');
 		if (dialog && !dialog.contains(element)) continue;
 		const behind = ground(element);
-		if (!behind) continue;
+		if (!behind || changing.some((target) => target.contains(element))) continue;
 		const style = getComputedStyle(element, element.matches('input') && !element.value ? '::placeholder' : null);
 		const [a, b] = [luminance(over(parse(style.color), behind)), luminance(behind)].sort((x, y) => y - x);
 		const contrast = (a + 0.05) / (b + 0.05);
