@@ -81,6 +81,27 @@ describe('round trip', () => {
 		assert.equal((await list()).length, 8);
 	});
 
+	test('a token in the head counts from the start; a field behind a large file is refused', async () => {
+		const bytes = crypto.randomBytes(1 << 20);
+		const file = ['uploadfile', bytes, 'large.bin', 'application/octet-stream'];
+		const [id, token] = [['fid', String(fid)], ['token', anna.token]];
+		const send = (fields, headers, query = '') => {
+			const form = multipart(fields);
+			return request(gateway, 'POST', `/uploadchunk${query}`, { ...form, headers: { ...form.headers, ...headers } });
+		};
+		const bearer = { authorization: `Bearer ${anna.token}` };
+		for (const args of [[[id, token, file]], [[token, id, file]], [[id, file], bearer], [[id, file], {}, `?token=${anna.token}`], [[id, file, token], bearer]]) {
+			const { json, text } = await send(...args);
+			assert.equal(json?.msg, 33, text);
+			assert.equal(sha256((await download(json.data)).body), sha256(bytes));
+		}
+		for (const args of [[[id, file, token]], [[token, file, id]], [[file, id], bearer]]) {
+			const { status, text } = await send(...args);
+			assert.equal(status, 400, text);
+			assert.match(text, /must stand before the file/);
+		}
+	});
+
 	test('bytes that look like boundaries, and boundaries that straddle reads', async () => {
 		const tricky = Buffer.from(
 			['\r\n--', '\r\n-----------', '--', '\r\n\r\n', '\r', '\n--x--\r\n'].join('').repeat(20000),

@@ -1,9 +1,10 @@
 /*
  * upload.c - POST /uploadchunk: a file of any size into the database, in parts, with bounded memory.
  *
- * The form's fields may come in any order: up to one part of the file is buffered until fid and token are known. Then
- * the token is verified, the file is begun in the database, and its parts are written one after the other, each in its
- * turn among all uploads (upload_pace.c). While a part waits or is written, the client is read only up to the next one.
+ * The form's fields may come in any order: up to one part of the file is buffered until fid and token are known. A
+ * token in the head of the request is known from the start; a field behind the file then has no effect. The token is
+ * verified, the file is begun in the database, and its parts are written one after the other, each in its turn among
+ * all uploads (upload_pace.c). While a part waits or is written, the client is read only up to the next one.
  *
  * States: FIELDS (until fid and token are known) -> CHECKING (file_begin) -> WRITING -> ENDING (file_end).
  */
@@ -46,6 +47,7 @@ typedef struct Upload
 	char fid[24];
 	char name[MULTIPART_NAME_MAX + 1];
 	char type[128];
+	bool head_token; /* the header or the query has a token */
 	bool has_file;
 	bool file_done;
 	bool body_done;
@@ -112,7 +114,7 @@ upload_part_begin(void *arg, const char *name, const char *filename, const char 
 	Upload *upload = arg;
 
 	upload->field = FIELD_OTHER;
-	if (strcmp(name, "token") == 0)
+	if (strcmp(name, "token") == 0 && !(upload->has_file && upload->head_token))
 		upload->field = FIELD_TOKEN;
 	else if (strcmp(name, "fid") == 0)
 		upload->field = FIELD_FID;
@@ -178,11 +180,12 @@ upload_begin(Request *request)
 {
 	Upload *upload = request_own(request, sizeof(Upload), upload_free);
 	MultipartEvents events = {upload, upload_part_begin, upload_part_data, upload_part_end};
-	char type[512] = "";
+	char type[512] = "", token[JWT_MAX];
 
 	if (upload == NULL)
 		return false;
 	request->take_body = upload_body;
+	upload->head_token = request_token(request, token, sizeof(token));
 	(void) request_header(request, "content-type", type, sizeof(type));
 	errno = 0;
 	upload->sha256 = EVP_MD_CTX_new();
@@ -302,8 +305,8 @@ static void
 upload_continue(Request *request)
 {
 	Upload *upload = request->own;
-	bool fields_known = upload->token[0] != '\0' && upload->fid[0] != '\0' && upload->field != FIELD_TOKEN &&
-						upload->field != FIELD_FID;
+	bool fields_known = (upload->head_token || upload->token[0] != '\0') && upload->fid[0] != '\0' &&
+						upload->field != FIELD_TOKEN && upload->field != FIELD_FID;
 
 	if (request_is_answered(request))
 		return;
@@ -317,7 +320,8 @@ upload_continue(Request *request)
 			upload_fail(request, MSG_BAD_FORM);
 	}
 	if (upload->state == UPLOAD_FIELDS && upload->bytes.len > UPLOAD_PART_BYTES)
-		upload_fail(request, MSG_BAD_FORM); /* fid and token must come earlier */
+		upload_error(request, 400,
+					 "the fields fid and token must stand before the file, or the token in the header Authorization");
 	if (upload->state == UPLOAD_WRITING)
 	{
 		if (upload->bytes.len >= UPLOAD_PART_BYTES || (upload->file_done && upload->bytes.len > 0))
