@@ -191,6 +191,71 @@ test('share links', { timeout: 420000 }, async (t) => {
 		assert.deepEqual(await zoe.cells('A1', 'A6'), ['Item', 'late']);
 	});
 
+	await step('a link to view has a public address, of which the owner says who may show and list it', async () => {
+		const { page } = ann;
+		const seen = async (address) => {
+			const { status, headers } = await fetch(address);
+			return [status, /frame-ancestors ([^;]*)/.exec(headers.get('content-security-policy') ?? '')?.[1], headers.get('x-robots-tag')];
+		};
+		await openDialog();
+		await dialog.locator('.publishing summary').click();
+		await dialog.getByLabel('Pages that may show it in a frame').selectOption('pages');
+		await dialog.getByLabel('Addresses, with a blank between them').fill('ftp://example.org');
+		await dialog.getByRole('textbox', { name: 'Label' }).fill('Newspaper');
+		await dialog.getByRole('button', { name: 'Make a link' }).click();
+		await dialog.getByText('“ftp://example.org” is not the address of a page').waitFor();
+		assert.equal(await page.evaluate(() => document.activeElement.name), 'link-embed', 'the field to correct has the focus');
+		await rules(page, 'the fields of the public view');
+		await dialog.getByLabel('Addresses, with a blank between them').fill('example.org/blog http://localhost:8080');
+		const link = await makeLink({ fill: { Label: 'Newspaper' } });
+		const view = await dialog.getByLabel('As a page', { exact: true }).inputValue();
+		assert.equal(view, `${gateway.url}/s/${link.split('=').at(-1)}`);
+		await dialog.getByRole('button', { name: 'Copy: As CSV' }).click();
+		await page.getByText('The link is in the clipboard.').waitFor();
+		const csv = await page.evaluate(() => navigator.clipboard.readText());
+		assert.equal(csv, `${view}.csv`);
+		assert.match(await (await fetch(csv)).text(), /^Item,Cost\r\n/);
+		assert.equal((await (await fetch(await dialog.getByLabel('As JSON', { exact: true }).inputValue())).json()).title, 'Plan');
+		assert.deepEqual(await seen(view), [200, 'https://example.org http://localhost:8080', 'noindex']);
+		assert.match(await linkOf('Newspaper').textContent(), /View · with a public view · in frames of https:\/\/example.org http:\/\/localhost:8080 · not used/);
+		await rules(page, 'the addresses of the public view');
+
+		const form = dialog.locator('.links form');
+		const change = async (fill) => {
+			await dialog.getByRole('button', { name: 'Change: Newspaper' }).click();
+			await fill();
+			await form.getByRole('button', { name: 'Save' }).click();
+			await form.waitFor({ state: 'detached' });
+		};
+		await change(async () => {
+			await form.getByLabel('Pages that may show it in a frame').selectOption('*');
+			await form.getByRole('checkbox', { name: 'Search engines may list it' }).check();
+		});
+		assert.match(await linkOf('Newspaper').textContent(), /in frames of any page · listed by search engines/);
+		assert.deepEqual(await seen(view), [200, '*', null]);
+		await change(async () => {
+			assert.equal(await form.locator('.publishing').isVisible(), true);
+			await form.getByLabel('Password').fill('secret');
+			assert.equal(await form.locator('.publishing').isVisible(), false, 'with a password there is no public view');
+			await rules(page, 'the form that changes a link');
+		});
+		assert.match(await linkOf('Newspaper').textContent(), /View · with a password/);
+		assert.equal((await fetch(view)).status, 404);
+		const entered = async (password) => {
+			const body = JSON.stringify({ link: link.split('=').at(-1), name: 'Zoe', password });
+			return (await fetch(`${gateway.url}/v2/link`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })).status;
+		};
+		assert.equal(await entered('secret'), 200);
+		await change(async () => {
+			await form.getByLabel('Password', { exact: true }).selectOption('other');
+			await form.getByLabel('New password').fill('other secret');
+		});
+		assert.deepEqual([await entered('secret'), await entered('other secret')], [401, 200]);
+		await change(() => form.getByLabel('Password', { exact: true }).selectOption('none'));
+		assert.deepEqual(await seen(view), [200, '*', null]);
+		await closeDialog();
+	});
+
 	await step('who has an account opens the sheet as himself if he may, and otherwise as a guest', async () => {
 		await ann.page.goto(address);
 		await ann.untilOpen();

@@ -16,6 +16,10 @@ export interface ShareLink {
 	uses: number;
 	lastUsed: string | null;
 	createdBy: string | null;
+	/** Which pages may show the published view in a frame; null: none. */
+	embed: string | null;
+	/** Search engines may list the published view. */
+	index: boolean;
 }
 
 /** What is absent is chosen by the gateway, or stays. */
@@ -23,9 +27,19 @@ export interface LinkValues {
 	role?: string;
 	expires?: number | null;
 	ref?: string;
-	password?: string;
+	/** null: none. */
+	password?: string | null;
 	label?: string;
 	blocked?: boolean;
+	embed?: string | null;
+	index?: boolean;
+}
+
+/** The addresses of a new link. They cannot be asked for later: only a digest of its key is stored. */
+export interface NewLink {
+	address: string;
+	/** Of its published view; null: it has none. */
+	published: string | null;
 }
 
 /** The uid of a link's guests in the log. */
@@ -39,14 +53,12 @@ export async function linksOf({ token }: Session, fid: number): Promise<ShareLin
 	return value.links as ShareLink[];
 }
 
-/**
- * Returns the address of the new link. It cannot be asked for later: only a digest of its key is stored.
- * Fails if rows or columns have moved after `seq`: the rectangle of the values would be of other cells.
- */
-export async function createLink({ token }: Session, fid: number, values: LinkValues, seq?: number): Promise<string> {
-	const value = (await ask('POST', pathOf(fid), token, values, seq === undefined ? {} : { 'if-match': `"${seq}"` })) as { url?: unknown } | null;
-	if (typeof value?.url !== 'string') throw new ProtocolError('the answer has no address');
-	return location.origin + value.url;
+/** Fails if rows or columns have moved after `seq`: the rectangle of the values would be of other cells. */
+export async function createLink({ token }: Session, fid: number, values: LinkValues, seq?: number): Promise<NewLink> {
+	const headers: Record<string, string> = seq === undefined ? {} : { 'if-match': `"${seq}"` };
+	const { url, published } = ((await ask('POST', pathOf(fid), token, values, headers)) ?? {}) as { url?: unknown; published?: unknown };
+	if (typeof url !== 'string') throw new ProtocolError('the answer has no address');
+	return { address: location.origin + url, published: typeof published === 'string' ? location.origin + published : null };
 }
 
 export async function changeLink({ token }: Session, fid: number, link: number, values: LinkValues): Promise<void> {

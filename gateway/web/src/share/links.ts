@@ -4,7 +4,9 @@ import { ApiError, type Session } from '../api';
 import { rangeName } from '../content';
 import { button, confirmDialog, explain, field, h, notify } from '../dom';
 import { formatTime, t } from '../i18n';
-import { changeLink, createLink, guestsOf, linksOf, revokeLink, type LinkValues, type ShareLink } from './http';
+import { changeLink, createLink, guestsOf, linksOf, revokeLink, type LinkValues, type NewLink, type ShareLink } from './http';
+import { addressField, publishedAddresses, publishFields } from './publishing';
+import { isPublished } from './sources';
 import type { Range } from '../v2/messages';
 import './links.css';
 import { givenRoles } from '../pages/access';
@@ -76,16 +78,38 @@ function endChoice(kept?: number | null): { rows: HTMLElement[]; value(): number
 	};
 }
 
-/** The address of a new link, with what copies it, and its picture. */
-function newLink(address: string): HTMLElement {
-	const shown = field(t('links.made'), { value: address, readonly: true, name: 'new-link' });
-	const copy = () => {
-		shown.input.select();
-		(navigator.clipboard?.writeText(address) ?? Promise.reject(new Error('no clipboard'))).then(
-			() => notify(t('share.copied')),
-			() => notify(t('share.copyByHand')),
-		);
+/** Sets the password of a link, which may have one. */
+function passwordChoice(has: boolean): { rows: HTMLElement[]; after(): boolean; value(): string | null | undefined } {
+	const stays = [
+		['stays', t('links.password.stays')],
+		['other', t('links.password.other')],
+		['none', t('links.password.none')],
+	] as [string, string][];
+	const { row, select } = choice(t('links.password'), stays, 'stays');
+	const { row: typed, input } = field(t(has ? 'links.password.new' : 'links.password'), {
+		...{ name: 'link-new-password', type: 'password', maxlength: 1024, autocomplete: 'new-password' },
+		...(!has && { placeholder: t('links.optional') }),
+	});
+	const show = () => {
+		typed.hidden = has && select.value !== 'other';
+		input.required = has && !typed.hidden;
 	};
+	select.addEventListener('change', show);
+	show();
+	return {
+		rows: has ? [row, typed] : [typed],
+		after: () => (has ? select.value !== 'none' : input.value !== ''),
+		value() {
+			if (has && select.value === 'none') return null;
+			return typed.hidden || input.value === '' ? undefined : input.value;
+		},
+	};
+}
+
+/** The addresses of a new link, with what copies them, and a picture of the first. */
+function newLink({ address, published }: NewLink): HTMLElement {
+	const { row, copy } = addressField(t('links.made'), 'new-link', address);
+	copy.classList.add('primary');
 	const picture = h('p', { class: 'qr', hidden: true });
 	const showCode = async () => {
 		const { default: qrcode } = await import('qrcode-generator');
@@ -105,7 +129,7 @@ function newLink(address: string): HTMLElement {
 		},
 		{ 'aria-expanded': 'false' },
 	);
-	return h('div', { class: 'new-link' }, h('div', { class: 'inline' }, shown.row, button(t('share.copy'), copy, { class: 'primary' }), toggle), picture);
+	return h('div', { class: 'new-link' }, h('div', { class: 'inline' }, row, copy, toggle), picture, published !== null && publishedAddresses(published));
 }
 
 export function linkSection({ session, fid, seq, selection, showEdits }: LinksOptions): HTMLElement {
@@ -144,11 +168,18 @@ export function linkSection({ session, fid, seq, selection, showEdits }: LinksOp
 	}
 
 	function entry(link: ShareLink): HTMLElement {
-		const { label, role, ref, state, uses, lastUsed, password } = link;
+		const { label, role, ref, state, uses, lastUsed, password, embed, index } = link;
 		const what = ref === null ? t(`links.may.${role}`) : ref === '' ? t('links.noCells') : t(`links.part.${role}`, { range: ref });
 		const used =
 			uses === 0 ? t('links.unused') : t(uses === 1 ? 'links.usedOnce' : 'links.used', { count: uses, time: lastUsed === null ? '' : formatTime(lastUsed) });
-		const about = [what, ...(password ? [t('links.withPassword')] : []), used].join(' · ');
+		const shown = isPublished(role, password)
+			? [
+					t('links.isPublished'),
+					...(embed === null ? [] : [embed === '*' ? t('links.inFrames') : t('links.inFramesOf', { pages: embed })]),
+					...(index ? [t('links.listed')] : []),
+				]
+			: [];
+		const about = [what, ...(password ? [t('links.withPassword')] : []), ...shown, used].join(' · ');
 		const buttons = h('span', { class: 'actions' });
 		const named = (key: string) => ({ 'aria-label': `${t(key)}: ${label}` });
 		if (state !== 'revoked')
@@ -191,13 +222,19 @@ export function linkSection({ session, fid, seq, selection, showEdits }: LinksOp
 		const label = field(t('links.label'), { value: link.label, required: true, maxlength: 100, autocomplete: 'off' });
 		const end = endChoice(link.expires);
 		const role = roleChoice(link.role);
+		const password = passwordChoice(link.password);
+		const publishing = publishFields(link);
+		const show = () => publishing.show(isPublished(role.select.value, password.after()));
 		const back = () => {
 			form.replaceWith(buttons);
 			buttons.querySelector('button')?.focus();
 		};
 		const send = async (event: Event) => {
 			event.preventDefault();
+			const shown = publishing.values();
+			if (!shown) return;
 			const expires = end.value();
+			const secret = password.value();
 			const named = label.input.value.trim();
 			await set(
 				link,
@@ -205,14 +242,18 @@ export function linkSection({ session, fid, seq, selection, showEdits }: LinksOp
 					...(expires !== undefined && { expires }),
 					...(role.select.value !== link.role && { role: role.select.value }),
 					...(named !== link.label && { label: named }),
+					...(secret !== undefined && { password: secret }),
+					...shown,
 				},
 				'links.changed',
 			);
 		};
 		const form = h(
 			'form',
-			{ class: 'stacked', submit: (event) => void send(event) },
-			h('div', { class: 'columns' }, ...end.rows, role.row, label.row),
+			{ class: 'stacked', submit: (event) => void send(event), input: show },
+			h('div', { class: 'columns' }, ...end.rows, role.row, label.row, ...password.rows),
+			h('p', { class: 'hint' }, t('links.passwordHelp')),
+			publishing.element,
 			h('footer', {}, button(t('cancel'), back), h('button', { type: 'submit', class: 'primary' }, t('links.save'))),
 		);
 		form.addEventListener('keydown', (event) => {
@@ -221,6 +262,7 @@ export function linkSection({ session, fid, seq, selection, showEdits }: LinksOp
 			event.stopPropagation();
 			back();
 		});
+		show();
 		buttons.replaceWith(form);
 		form.querySelector('select')?.focus();
 	}
@@ -238,6 +280,8 @@ export function linkSection({ session, fid, seq, selection, showEdits }: LinksOp
 	const range = rangeName(selection);
 	const part = h('input', { type: 'checkbox', name: 'link-part' });
 	const tooLarge = (selection.toRow - selection.row + 1) * (selection.toCol - selection.col + 1) > mostCells;
+	const publishing = publishFields({ embed: null, index: false });
+	const showPublishing = () => publishing.show(isPublished(role.select.value, password.input.value !== ''));
 	const submit = h('button', { type: 'submit', class: 'primary' }, t('links.create'));
 
 	async function create(event: Event): Promise<void> {
@@ -246,6 +290,8 @@ export function linkSection({ session, fid, seq, selection, showEdits }: LinksOp
 			problem.textContent = t('links.tooLarge', { range });
 			return;
 		}
+		const shown = publishing.values();
+		if (!shown) return;
 		const expires = end.value();
 		submit.disabled = true;
 		const done = await run(async () => {
@@ -254,10 +300,11 @@ export function linkSection({ session, fid, seq, selection, showEdits }: LinksOp
 				...(part.checked && { ref: range }),
 				...(password.input.value !== '' && { password: password.input.value }),
 				...(label.input.value.trim() !== '' && { label: label.input.value.trim() }),
+				...shown,
 			};
-			const address = await createLink(session, fid, values, part.checked ? seq : undefined);
-			made.replaceChildren(newLink(address));
+			made.replaceChildren(newLink(await createLink(session, fid, values, part.checked ? seq : undefined)));
 			password.input.value = label.input.value = '';
+			showPublishing();
 		});
 		submit.disabled = false;
 		if (done) made.querySelector('input')?.select();
@@ -270,8 +317,9 @@ export function linkSection({ session, fid, seq, selection, showEdits }: LinksOp
 		h('p', { class: 'hint' }, t('links.help')),
 		h(
 			'form',
-			{ class: 'stacked', submit: (event) => void create(event) },
+			{ class: 'stacked', submit: (event) => void create(event), input: showPublishing },
 			h('div', { class: 'columns' }, role.row, ...end.rows, password.row, label.row),
+			publishing.element,
 			h('label', { class: 'option' }, part, ' ', t('links.onlyPart', { range })),
 			h('footer', {}, submit),
 		),
@@ -280,6 +328,7 @@ export function linkSection({ session, fid, seq, selection, showEdits }: LinksOp
 		list,
 		pastLinks,
 	);
+	showPublishing();
 	load().catch((error: unknown) => (problem.textContent = explain(error)));
 	return section;
 }
