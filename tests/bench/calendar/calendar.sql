@@ -23,7 +23,8 @@ BEGIN
 	FOR n IN 1 .. 10 LOOP
 		task := sheet.add_task(calendar, jsonb_build_object('Title', 'Standup', 'Start', first || ' 09:00', 'End', '15 min',
 			'Repeats', 'FREQ=DAILY;COUNT=200', 'Who', who));
-		PERFORM sheet.serve_calendar(calendar);
+		WHILE sheet.serve_calendar(calendar) IS NULL LOOP
+		END LOOP;
 		COMMIT;
 		began := clock_timestamp();
 		PERFORM sheet.change_task(calendar, task, jsonb_build_object('Start', first + 100 || ' 10:00'), 'following', first + 100 + time '09:00');
@@ -105,6 +106,7 @@ $$;
 
 -- ---- reminders, of tasks within 20 s ----
 SELECT sheet.create_calendar('remind', 'UTC') AS remind \gset
+SELECT count(sheet.share(:remind, 'p' || i, 'viewer')) FROM generate_series(1, 20) i \g /dev/null
 SELECT sheet.set_range(:remind, 'A2', (SELECT array_agg(ARRAY['t' || i, to_char(now() + interval '15 min' + (i % 20) * interval '1 s', 'YYYY-MM-DD HH24:MI:SS'),
 	'5 min', '', 'p' || i % 20 + 1, '', '14 min 50 s']) FROM generate_series(1, :reminders) i)) \g /dev/null
 CALL pg_temp.wait_until_followed(:remind);
@@ -117,7 +119,7 @@ BEGIN
 	END LOOP;
 END
 $$;
-SELECT pg_temp.note('late_ms', (SELECT extract(epoch FROM max(o.created_at - greatest(o.starts_at - interval '14 min 50 s', (SELECT min(x.created_at) FROM sheet.outbox x)))) * 1000
+SELECT pg_temp.note('late_ms', (SELECT extract(epoch FROM max(o.created_at - (o.starts_at - interval '14 min 50 s'))) * 1000
 	FROM sheet.outbox o WHERE o.sheet_id = :remind)::numeric) \g /dev/null
 SELECT pg_temp.note('lost', :reminders - (SELECT count(DISTINCT o.title) FROM sheet.outbox o WHERE o.sheet_id = :remind)) \g /dev/null
 SELECT pg_temp.note('doubled', (SELECT count(*) - count(DISTINCT o.title) FROM sheet.outbox o WHERE o.sheet_id = :remind)) \g /dev/null
