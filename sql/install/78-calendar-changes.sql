@@ -146,8 +146,8 @@ CREATE FUNCTION sheet.until_text(at timestamptz) RETURNS text
 	END;
 COMMENT ON FUNCTION sheet.until_text(timestamptz) IS 'Internal: a time as UNTIL has it.';
 
--- The rule until before an occurrence, and that from it on. If the rule ends, the second part has as many as are left: its times
--- may be moved.
+-- The part of a rule before an occurrence, and the part from it on. If the rule ends, the second part counts the remaining
+-- occurrences, since its time of day may differ.
 CREATE FUNCTION sheet.cut_rule(rule text, starts timestamp, zone text, instance timestamp, OUT before text, OUT after text)
 	LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -220,35 +220,48 @@ $$;
 COMMENT ON FUNCTION sheet.task_before(jsonb, text, timestamp, text, timestamp) IS
 	'Internal: the cells that change in a task which ends before an occurrence.';
 
--- The cells of one that begins at an occurrence of another. An end at a time is moved as the start is.
-CREATE FUNCTION sheet.task_from(cells jsonb, starts timestamp, instance timestamp) RETURNS jsonb
+-- The cell End of a task whose start has moved. A length stays.
+CREATE FUNCTION sheet.moved_end(cells jsonb, moved interval) RETURNS jsonb
+	LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	content text := coalesce(cells->>'end', '');
+BEGIN
+	IF content ~ '^[0-9]{4}-' THEN
+		content := sheet.time_text((sheet.read_time(content, 'End')).local + moved, (sheet.read_time(content, 'End')).is_date);
+	ELSIF content ~ '^[0-9]{1,2}:' THEN
+		content := (content::time + moved)::text;
+	END IF;
+	RETURN CASE WHEN content <> '' THEN jsonb_build_object('end', content) ELSE '{}' END;
+END
+$$;
+COMMENT ON FUNCTION sheet.moved_end(jsonb, interval) IS 'Internal: the end of a task that has moved, as its cell has it.';
+
+-- The cells of a task that begins at an occurrence of another one, moved.
+CREATE FUNCTION sheet.task_from(cells jsonb, starts timestamp, instance timestamp, moved interval) RETURNS jsonb
 	LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	all_day boolean := (sheet.read_time(cells->>'start', 'Start')).is_date;
-	moved jsonb := cells - 'uid' - 'instance' - 'except' - 'dates' || jsonb_build_object('start', sheet.time_text(instance, all_day));
 BEGIN
-	IF cells->>'end' ~ '^[0-9]{4}-' THEN
-		moved := moved || jsonb_build_object('end',
-			sheet.time_text((sheet.read_time(cells->>'end', 'End')).local + (instance - starts), all_day));
-	END IF;
-	RETURN moved;
+	RETURN cells - 'uid' - 'instance' - 'except' - 'dates' || jsonb_build_object('start', sheet.time_text(instance + moved, all_day))
+		|| sheet.moved_end(cells, instance + moved - starts);
 END
 $$;
-COMMENT ON FUNCTION sheet.task_from(jsonb, timestamp, timestamp) IS 'Internal: the cells of a task that begins at an occurrence.';
+COMMENT ON FUNCTION sheet.task_from(jsonb, timestamp, timestamp, interval) IS
+	'Internal: the cells of a task that begins at an occurrence of another one.';
 
 CREATE FUNCTION sheet.moved_cells(cells jsonb, rule text, zone text, moved interval) RETURNS jsonb
 	LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	f sheet.task_fields := sheet.read_task(cells, zone);
 BEGIN
-	RETURN CASE WHEN rule ~ 'UNTIL=' THEN jsonb_build_object('repeats', sheet.rule_without_end(rule) || ';UNTIL='
+	RETURN sheet.moved_end(cells, moved) || CASE WHEN rule ~ 'UNTIL=' THEN jsonb_build_object('repeats', sheet.rule_without_end(rule) || ';UNTIL='
 			|| sheet.until_text(sheet.rule_until(rule, zone) + moved)) ELSE '{}' END
 		|| CASE WHEN f.dates IS NOT NULL THEN jsonb_build_object('dates', sheet.times_between(f.dates, NULL, NULL, moved)) ELSE '{}' END
 		|| CASE WHEN f.except IS NOT NULL THEN jsonb_build_object('except', sheet.times_between(f.except, NULL, NULL, moved)) ELSE '{}' END;
 END
 $$;
 COMMENT ON FUNCTION sheet.moved_cells(jsonb, text, text, interval) IS
-	'Internal: the cells of a task that move with its start: the end of the rule, dates and exceptions.';
+	'Internal: the cells of a task that move with its start: its end, the end of the rule, dates and exceptions.';
 
 CREATE FUNCTION sheet.move_instances(sheet_id bigint, task_uid text, result text, since timestamp, moved interval, as_uid bigint) RETURNS void
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -272,7 +285,7 @@ DECLARE
 	f sheet.task_fields := sheet.read_task(t.cells, t.zone);
 	moved interval := coalesce((sheet.read_time(changed->>'start', 'Start')).local - instance, '0');
 BEGIN
-	changed := sheet.task_from(t.cells, t.starts, instance)
+	changed := sheet.task_from(t.cells, t.starts, instance, moved)
 		|| CASE WHEN t.rule IS NOT NULL THEN jsonb_build_object('repeats', (sheet.cut_rule(t.rule, t.starts, t.zone, instance)).after) ELSE '{}' END
 		|| CASE WHEN f.dates IS NOT NULL THEN jsonb_build_object('dates', sheet.times_between(f.dates, instance + interval '1 s', NULL, moved)) ELSE '{}' END
 		|| CASE WHEN f.except IS NOT NULL THEN jsonb_build_object('except', sheet.times_between(f.except, instance, NULL, moved)) ELSE '{}' END
@@ -309,7 +322,8 @@ BEGIN
 		PERFORM sheet.put_cells(sheet_id, t."row", changed, as_uid);
 	ELSIF scope = 'this' THEN
 		IF t.own_row IS NULL THEN
-			changed := sheet.task_from(t.cells, t.starts, instance) - 'repeats' || changed
+			moved := coalesce((sheet.read_time(changed->>'start', 'Start')).local - instance, '0');
+			changed := sheet.task_from(t.cells, t.starts, instance, moved) - 'repeats' || changed
 				|| jsonb_build_object('uid', task_uid, 'instance', sheet.time_text(instance, false));
 			PERFORM sheet.check_cells(sheet_id, changed);
 		END IF;
@@ -323,8 +337,8 @@ END
 $$;
 COMMENT ON FUNCTION sheet.change_task(bigint, text, jsonb, text, timestamp, bigint) IS
 	'Changes the cells of a task (see add_task()), and returns its UID. scope all: of the task; this: of its occurrence at the local time '
-	'`instance`, which gets a row of its own; following: of this and the later ones, which become a task of their own. 42704: no such task '
-	'or occurrence. Editors.';
+	'`instance`, which gets a row of its own; following: of this and the later ones, which become a task of their own. If Start changes and End '
+	'does not, the length stays. 42704: no such task or occurrence. Editors.';
 
 CREATE FUNCTION sheet.delete_task(sheet_id bigint, task_uid text, scope text DEFAULT 'all', instance timestamp DEFAULT NULL,
 	as_uid bigint DEFAULT NULL) RETURNS void
