@@ -1,8 +1,8 @@
 /*
  * rule.c - recurrence rules, checked here and expanded by libical.
  *
- * libical passes over parts that it does not understand, and combinations that RFC 5545 forbids. So the text is checked
- * first, against the table below and the notes of 3.3.10; libical gets what is right.
+ * libical ignores parts that it does not know, and accepts combinations that RFC 5545 forbids. So this file checks the
+ * text first, against the table below and the notes of section 3.3.10.
  */
 #include "postgres.h"
 
@@ -76,7 +76,7 @@ struct Rule
 	MemoryContextCallback free;
 };
 
-/* What is read of the text. */
+/* The parts of the text. */
 typedef struct RuleText
 {
 	char *values[RULE_PARTS]; /* NULL: the part is missing */
@@ -257,8 +257,8 @@ rule_highest(const char *numbers)
 	}
 }
 
-/* At most so many times has a month, or a year, of which BYSETPOS selects. libical would look for others until the year
- * 2582. */
+/* An upper bound of the number of times in a month, or in a year, from which BYSETPOS selects. For a position beyond
+ * it, libical would search until the year 2582. */
 static int
 rule_set_size(const RuleText *read)
 {

@@ -15,7 +15,7 @@ extern pg_tz *zone_find(const char *name);
  */
 extern TimestampTz zone_time(Timestamp local, pg_tz *zone);
 
-/* What the zone's clocks show. 22008 if it is out of range. */
+/* The local time in the zone. 22008 if it is out of range. */
 extern Timestamp zone_local(TimestampTz at, pg_tz *zone);
 
 #endif

@@ -260,7 +260,7 @@ upgrade_accept(Request *request)
 	}
 }
 
-/* Any gateway tells of all sheets. Whether the key opens something is told by the close code. */
+/* Every gateway can serve watchers of every sheet. If the key opens nothing, the WebSocket is closed with 4404. */
 static void
 upgrade_accept_watch(Request *request)
 {

@@ -178,7 +178,7 @@ published_add_disposition(Request *request, const Published *view, const char *s
 	request_add_header_buf(request, "Content-Disposition", &disposition);
 }
 
-/* What comes before the answer's text. etag: of the page. */
+/* Writes the part of the answer that precedes the cells. etag: of the page. */
 static void
 published_put_head(Buf *to, const Published *view, const char *etag)
 {

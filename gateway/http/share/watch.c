@@ -1,16 +1,17 @@
 /*
- * watch.c - WebSockets of pages that show a published view (/sheetws?watch=KEY): they hear that it has changed, and ask
- * for it again.
+ * watch.c - WebSockets of pages that show a published view (/sheetws?watch=KEY). The gateway sends a message when the
+ * view has changed, and the page requests it again.
  *
  *   watch_open() -> the link is asked for, once for all who watch it
  *   watch_tick() -> `changed`, at most once a second, or the end of a link
  *
- * A watcher has neither cells nor a queue of its own: it is in a list of its link, and all are sent the same bytes. One
- * that has not taken them yet is told once more when it has. At most WATCH_BURST are told in an iteration of the loop,
- * so that thousands do not delay others. Those of a link that are still to be told are at the head of its list.
+ * A watcher is an entry of its link's list. It has no cells and no queue: all watchers get the same bytes. If a socket
+ * still holds an earlier message, its watcher gets one more message after it. An iteration of the loop sends to at most
+ * WATCH_BURST watchers, so that thousands do not delay other clients. The watchers of a link that have not got the
+ * message yet are at the head of its list.
  *
- * What a link opens is a row of published_links.c. It is asked for again whenever the sheet's row or one of its links
- * has changed (ws/cache/changes.c), and its end is compared with the clock.
+ * published_links.c keeps what a link opens. The gateway queries it again whenever the sheet's row or one of its links
+ * has changed (ws/cache/changes.c), and compares its end with the clock.
  */
 #include "http/share/watch.h"
 
@@ -36,8 +37,8 @@ typedef struct Watcher
 	TAILQ_ENTRY(Watcher) entry;
 	struct WatchedLink *link; /* NULL: the close frame is sent */
 	Socket *socket;
-	uint64_t told; /* link->changes when it was told last */
-	bool owed;	   /* it is told when its socket takes bytes */
+	uint64_t told; /* link->changes when it got the last message */
+	bool owed;	   /* it gets a message when its socket takes bytes */
 	bool peer_closed;
 } Watcher;
 
@@ -48,7 +49,7 @@ typedef struct WatchedLink
 	PublishedLink *link; /* NULL: not known yet */
 	bool asking;		 /* it lives until the answer */
 	int close_code;		 /* of all watchers; 0: they stay */
-	uint64_t changes;	 /* that are told */
+	uint64_t changes;	 /* number of messages to each watcher */
 	uint64_t told_at;	 /* ms: the last one */
 	uint64_t seen;		 /* changes_now() when the last one was found */
 	uint64_t asked, began;
