@@ -72,7 +72,8 @@ CREATE TABLE sheet.sheet (
 	link_digest bytea,
 	link_no integer NOT NULL DEFAULT 0,
 	init_rows integer NOT NULL,
-	init_cols integer NOT NULL
+	init_cols integer NOT NULL,
+	calendar boolean NOT NULL DEFAULT false
 );
 COMMENT ON TABLE sheet.sheet IS 'The sheets.';
 COMMENT ON COLUMN sheet.sheet.sheet_id IS 'below 2^53, so that JavaScript numbers can represent it';
@@ -84,6 +85,7 @@ COMMENT ON COLUMN sheet.sheet.link_role IS
 	'role of every signed-in account that has opened the link; null: no link';
 COMMENT ON COLUMN sheet.sheet.link_digest IS
 	'SHA-256 of the link''s key; null: the id alone opens the sheet';
+COMMENT ON COLUMN sheet.sheet.calendar IS 'its rows are tasks: agendas follow each commit of edits';
 COMMENT ON COLUMN sheet.sheet.link_no IS 'number of the link; a new link ends the previous one';
 
 CREATE TABLE sheet.member (

@@ -1,8 +1,5 @@
--- Calendars: a sheet whose rows are tasks, and what follows from them (docs/design/calendar.md). A calendar's cells are the
--- truth. The tables here are made from them by refresh_calendar(), but for sheet.answer and sheet.outbox.
-
-ALTER TABLE sheet.sheet ADD calendar boolean NOT NULL DEFAULT false;
-COMMENT ON COLUMN sheet.sheet.calendar IS 'its rows are tasks: commits of edits set its entry in the timer';
+-- Calendars: sheets whose rows are tasks (docs/design/calendar.md). refresh_calendar() derives the tables here from the cells,
+-- except sheet.answer and sheet.outbox.
 
 -- ---- times of series (extension/calendar) ----
 
@@ -37,7 +34,7 @@ CREATE TABLE sheet.calendar (
 	zone text,
 	owner bigint
 );
-COMMENT ON TABLE sheet.calendar IS 'How far the tables of tasks follow the calendars. Made again if it is empty.';
+COMMENT ON TABLE sheet.calendar IS 'How far the tables of tasks follow each calendar. Without a row, all of its rows are read.';
 COMMENT ON COLUMN sheet.calendar.done_seq IS 'all edits up to this seq are in sheet.task';
 COMMENT ON COLUMN sheet.calendar.all_seq IS 'the seq at which reading all rows, in portions, began; null: this is not under way';
 COMMENT ON COLUMN sheet.calendar.next_row IS 'the first row of the next portion';

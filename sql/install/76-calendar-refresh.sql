@@ -40,7 +40,8 @@ CREATE FUNCTION sheet.calendar_zone(sheet bigint) RETURNS text
 $$;
 COMMENT ON FUNCTION sheet.calendar_zone(bigint) IS 'Internal: the time zone of the sheet.';
 
--- An apostrophe before a text is not a part of it. A row without title and start is no task. What cannot be a UID is none.
+-- An apostrophe before a text is not a part of it. A row without title and start is no task. A
+-- content that cannot be a UID counts as empty.
 CREATE FUNCTION sheet.calendar_rows(sheet bigint, row_nos integer[]) RETURNS SETOF sheet.calendar_row
 	LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -61,7 +62,6 @@ COMMENT ON FUNCTION sheet.calendar_rows(bigint, integer[]) IS
 	'Internal: the tasks of these rows of a calendar (from 0), in the order of rows.';
 
 -- ---- persons ----
-
 
 CREATE FUNCTION sheet.find_guest_list(persons bigint[], owner bigint) RETURNS bigint
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -223,11 +223,11 @@ COMMENT ON FUNCTION sheet.expand_calendar(bigint, timestamptz, bigint) IS
 CREATE FUNCTION sheet.collect_guest_lists(lists bigint[]) RETURNS void
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	-- Those that nobody is giving to a series. Whoever looks for one from here on waits, and finds it gone.
+	-- Lists that no transaction is about to use. One that looks for such a list now waits, and does not find it.
 	unused bigint[] := ARRAY(SELECT l.list_id FROM sheet.guest_list l WHERE l.list_id = ANY (lists)
 		AND NOT EXISTS (SELECT FROM sheet.series s WHERE s.list_id = l.list_id) FOR UPDATE SKIP LOCKED);
 BEGIN
-	-- Now that they are locked, another snapshot says whether a series has one.
+	-- A new snapshot sees series that were committed before the lists were locked.
 	unused := ARRAY(SELECT u.list_id FROM unnest(unused) u (list_id) WHERE NOT EXISTS (SELECT FROM sheet.series s WHERE s.list_id = u.list_id));
 	DELETE FROM sheet.guest g USING sheet.guest_list l, unnest(l.uids) p (uid)
 		WHERE l.list_id = ANY (unused) AND g.uid = p.uid AND g.list_id = l.list_id;
@@ -379,9 +379,10 @@ $$;
 COMMENT ON FUNCTION sheet.tasks_changed(bigint, text[]) IS 'Internal: what follows from changes of the tasks with these UIDs.';
 
 -- A task is found by its UID, wherever its row has moved. Rows are read in ascending order: of rows with one UID, the first
--- one has the task, and others are copies. below: tasks of rows before that one have been found there, and others may have moved;
--- null: no row but these has changed. Returns the row to go on with; null: these are done.
-CREATE FUNCTION sheet.refresh_tasks(sheet bigint, row_nos integer[], below integer, owner bigint) RETURNS integer
+-- one has the task, and others are copies. below: this pass has read all rows before that one, so tasks of later rows may have moved;
+-- null: only these rows have changed. locked: the caller has the sheet lock. Returns the row to go on with; null: all are done; -1: a row
+-- needs a UID, which is written under the sheet lock, since it must not move.
+CREATE FUNCTION sheet.refresh_tasks(sheet bigint, row_nos integer[], below integer, owner bigint, locked boolean) RETURNS integer
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	most CONSTANT integer := 500; -- changes
@@ -395,11 +396,6 @@ DECLARE
 	next_row integer;
 	began timestamptz := clock_timestamp();
 BEGIN
-	IF EXISTS (SELECT FROM unnest(fresh) n WHERE n.cells->>'uid' IS NULL) THEN
-		-- UIDs are written into these rows, so they must not move.
-		PERFORM sheet.lock_calendar(sheet);
-		fresh := ARRAY(SELECT n FROM sheet.calendar_rows(sheet, row_nos) n);
-	END IF;
 	UPDATE sheet.task t SET row_no = -1 WHERE t.sheet_id = sheet AND t.row_no = ANY (row_nos)
 		AND NOT EXISTS (SELECT FROM unnest(fresh) n WHERE n.row_no = t.row_no AND n.cells->>'uid' = t.task_uid
 			AND sheet.row_instance(n.cells) IS NOT DISTINCT FROM t.instance);
@@ -411,15 +407,15 @@ BEGIN
 		LEFT JOIN sheet.task t ON t.sheet_id = sheet AND t.task_uid = n.cells->>'uid' AND t.instance IS NOT DISTINCT FROM n.instance
 		WHERE t.cells IS DISTINCT FROM n.cells OR n.nth > 1 OR t.row_no <> n.row_no ORDER BY n.row_no
 	LOOP
-		IF (cardinality(uids) >= most OR clock_timestamp() > began + interval '500 ms') AND below IS NOT NULL AND cardinality(uids) > 0 THEN
+		IF (cardinality(uids) >= most OR clock_timestamp() > began + interval '200 ms') AND below IS NOT NULL AND cardinality(uids) > 0 THEN
 			next_row := r.row_no;
 			EXIT;
 		END IF;
 		known := NULL;
 		IF r.is_new THEN
-			IF r.cells->>'uid' IS NOT NULL THEN
-				PERFORM sheet.lock_calendar(sheet);
-				CONTINUE WHEN NOT EXISTS (SELECT FROM sheet.calendar_rows(sheet, ARRAY[r.row_no]) n WHERE n.cells = r.cells);
+			IF NOT locked THEN
+				next_row := -1;
+				EXIT;
 			END IF;
 			r.cells := r.cells || jsonb_build_object('uid', gen_random_uuid());
 			named_rows := named_rows || r.row_no;
@@ -447,7 +443,7 @@ BEGIN
 	RETURN next_row;
 END
 $$;
-COMMENT ON FUNCTION sheet.refresh_tasks(bigint, integer[], integer, bigint) IS
+COMMENT ON FUNCTION sheet.refresh_tasks(bigint, integer[], integer, bigint, boolean) IS
 	'Internal: makes these rows of a calendar its tasks. Rows without a UID, and copies of rows, get one.';
 
 CREATE FUNCTION sheet.remove_lost_tasks(sheet bigint) RETURNS void
@@ -466,13 +462,14 @@ END
 $$;
 COMMENT ON FUNCTION sheet.remove_lost_tasks(bigint) IS 'Internal: removes the tasks whose rows are gone.';
 
-CREATE FUNCTION sheet.follow_calendar(sheet bigint, owner bigint) RETURNS boolean
+CREATE FUNCTION sheet.follow_calendar(sheet bigint, owner bigint, locked boolean DEFAULT false) RETURNS boolean
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	portion CONSTANT integer := 2000; -- rows
 	c sheet.calendar;
 	last bigint := sheet.last_seq(sheet);
 	changed integer[];
+	next_row integer;
 	present text := sheet.calendar_zone(sheet);
 BEGIN
 	SELECT * INTO c FROM sheet.calendar k WHERE k.sheet_id = sheet;
@@ -492,7 +489,10 @@ BEGIN
 		END IF;
 		changed := sheet.changed_rows(sheet, c.done_seq);
 		IF changed IS NOT NULL THEN
-			PERFORM sheet.refresh_tasks(sheet, changed, NULL, owner);
+			IF sheet.refresh_tasks(sheet, changed, NULL, owner, locked) = -1 THEN
+				PERFORM sheet.lock_calendar(sheet);
+				RETURN sheet.follow_calendar(sheet, owner, true);
+			END IF;
 			PERFORM sheet.remove_lost_tasks(sheet);
 			-- UIDs that were given are edits behind `last`: they are read once more.
 			UPDATE sheet.calendar k SET done_seq = last WHERE k.sheet_id = sheet;
@@ -501,8 +501,12 @@ BEGIN
 		c.all_seq := last;
 		c.next_row := 1;
 	END IF;
-	c.next_row := coalesce(sheet.refresh_tasks(sheet, ARRAY(SELECT generate_series(c.next_row, c.next_row + portion - 1)), c.next_row, owner),
-		c.next_row + portion);
+	next_row := sheet.refresh_tasks(sheet, ARRAY(SELECT generate_series(c.next_row, c.next_row + portion - 1)), c.next_row, owner, locked);
+	IF next_row = -1 THEN
+		PERFORM sheet.lock_calendar(sheet);
+		RETURN sheet.follow_calendar(sheet, owner, true);
+	END IF;
+	c.next_row := coalesce(next_row, c.next_row + portion);
 	IF c.next_row < (SELECT p.rows FROM sheet.read_properties(sheet) p) THEN
 		UPDATE sheet.calendar k SET all_seq = c.all_seq, next_row = c.next_row WHERE k.sheet_id = sheet;
 		RETURN true;
@@ -518,24 +522,26 @@ BEGIN
 	RETURN sheet.last_seq(sheet) > c.all_seq;
 END
 $$;
-COMMENT ON FUNCTION sheet.follow_calendar(bigint, bigint) IS
+COMMENT ON FUNCTION sheet.follow_calendar(bigint, bigint, boolean) IS
 	'Internal: has the tasks follow the rows that have changed, or the next ones of all. Whether there is more to do. Caller has locked '
 	'the calendar.';
 
 CREATE FUNCTION sheet.refresh_calendar_now(sheet bigint, upto timestamptz, most bigint) RETURNS timestamptz
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' SET jit = off AS $$
 DECLARE
-	owner bigint;
+	s record;
 	more boolean;
 BEGIN
 	INSERT INTO sheet.calendar (sheet_id) VALUES (sheet) ON CONFLICT DO NOTHING;
 	PERFORM FROM sheet.calendar c WHERE c.sheet_id = sheet FOR UPDATE;
-	SELECT s.owner INTO owner FROM sheet.sheet s WHERE s.sheet_id = sheet AND s.calendar;
+	SELECT h.owner, h.trashed_at INTO s FROM sheet.sheet h WHERE h.sheet_id = sheet AND h.calendar;
 	IF NOT FOUND THEN
 		DELETE FROM sheet.calendar c WHERE c.sheet_id = sheet;
 		RETURN 'infinity';
+	ELSIF s.trashed_at IS NOT NULL THEN
+		RETURN 'infinity'; -- recover() is a commit that is served again
 	END IF;
-	more := sheet.follow_calendar(sheet, owner);
+	more := sheet.follow_calendar(sheet, s.owner);
 	more := sheet.expand_calendar(sheet, upto, most) OR more;
 	more := sheet.collect_occurrences(sheet, most::integer) OR more;
 	RETURN CASE WHEN NOT more THEN date_trunc('month', now()) + interval '1 month' + (sheet % 86400) * interval '1 s' END;
@@ -543,7 +549,7 @@ END
 $$;
 COMMENT ON FUNCTION sheet.refresh_calendar_now(bigint, timestamptz, bigint) IS
 	'Internal: has the tables of tasks follow the calendar, and expands its series as far as upto; about `most` occurrences. Returns '
-	'when it is to be looked at next: null: at once, there is more to do; infinity: it is no calendar.';
+	'when it is to be looked at next: null: at once, there is more to do; infinity: it is no calendar, or in the trash.';
 
 CREATE FUNCTION sheet.calendar_soon() RETURNS timestamptz
 	LANGUAGE sql STABLE PARALLEL SAFE
@@ -552,14 +558,18 @@ CREATE FUNCTION sheet.calendar_soon() RETURNS timestamptz
 	END;
 COMMENT ON FUNCTION sheet.calendar_soon() IS 'Internal: the end of the next month: what begins before it is expanded at once.';
 
--- The months that are near come first.
+-- The months that are near come first. The worker serves what else is due between two portions.
 CREATE FUNCTION sheet.serve_calendar(sheet bigint) RETURNS timestamptz
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	most CONSTANT bigint := 20000; -- occurrences at a time
+	began timestamptz := clock_timestamp();
 	at timestamptz := sheet.refresh_calendar_now(sheet, sheet.calendar_soon(), most);
 BEGIN
-	RETURN CASE WHEN at < 'infinity' THEN sheet.refresh_calendar_now(sheet, 'infinity', most) ELSE at END;
+	IF at < 'infinity' THEN
+		at := CASE WHEN clock_timestamp() < began + interval '100 ms' THEN sheet.refresh_calendar_now(sheet, 'infinity', most) END;
+	END IF;
+	RETURN at;
 END
 $$;
 COMMENT ON FUNCTION sheet.serve_calendar(bigint) IS

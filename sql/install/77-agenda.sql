@@ -57,7 +57,7 @@ END
 $$;
 COMMENT ON FUNCTION sheet.read_entries(bigint, timestamptz, timestamptz) IS 'Internal: see sheet.calendar_entries().';
 
--- A day with something is known by its first occurrence: the others of the day are not read.
+-- The search of a day ends with its first valid occurrence.
 CREATE FUNCTION sheet.read_dots(person bigint, month date, zone text) RETURNS SETOF date
 	LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 	SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET join_collapse_limit = 1 SET jit = off AS $$

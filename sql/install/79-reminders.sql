@@ -8,7 +8,7 @@ CREATE TABLE sheet.calendar_edit (
 COMMENT ON TABLE sheet.calendar_edit IS
 	'Commits of edits of calendars that the worker has not seen. Rows are only added, so that no commit waits for the worker.';
 
--- Each of these serves calendars for some time, and the others when the worker has served what else is due.
+-- Each of these functions serves calendars for 200 ms, and leaves the others to a later batch of the worker.
 CREATE FUNCTION sheet.expire_calendar_edits(ids bigint[]) RETURNS TABLE (id bigint, at timestamptz)
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -87,7 +87,7 @@ CREATE FUNCTION sheet.next_reminder(task sheet.task) RETURNS timestamptz
 $$;
 COMMENT ON FUNCTION sheet.next_reminder(sheet.task) IS 'Internal: when to look for reminders of a task next; null: never.';
 
--- To accounts that can open the calendar, and to those who have accepted: nobody else has asked for it.
+-- Only accounts that have a role in the calendar, or have accepted, get reminders. Others have not asked for them.
 CREATE FUNCTION sheet.put_reminders(task sheet.task) RETURNS bigint
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -133,9 +133,9 @@ BEGIN
 			RETURN NEXT;
 		END IF;
 	END LOOP;
-	-- somebody is changing these
+	-- tasks whose rows are locked are tried again
 	RETURN QUERY SELECT t.task_id, now() FROM sheet.task t WHERE t.task_id = ANY (ids) AND t.remind IS NOT NULL AND t.task_id <> ALL (seen);
-	-- what nobody has taken
+	-- reminders that no program has taken
 	DELETE FROM sheet.outbox o WHERE o.outbox_id IN (SELECT d.outbox_id FROM sheet.outbox d ORDER BY d.outbox_id LIMIT 1000)
 		AND o.created_at < now() - interval '7 days';
 	IF added > 0 THEN

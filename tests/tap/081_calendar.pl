@@ -190,7 +190,8 @@ for my $step (1 .. $steps)
 	elsif ($kind < 0.85) { change_all($uid) }
 	else { edit_cell($uid) }
 	next if $step % 30 != 0;
-	sql("SELECT sheet.refresh_calendar($calendar); SELECT sheet.serve_calendar($calendar)");
+	sql("SELECT sheet.refresh_calendar($calendar)");
+	1 while sql("SELECT sheet.serve_calendar($calendar) IS NULL") eq 't';
 	compare("after $step steps");
 }
 is(sql("SELECT problem FROM sheet.tasks($calendar) WHERE problem IS NOT NULL"), '', 'no task has a problem');
@@ -198,6 +199,32 @@ is(sql("SELECT problem FROM sheet.tasks($calendar) WHERE problem IS NOT NULL"), 
 # A series is never rewritten: what its occurrences were is still true of those that are valid.
 is(sql(q{SELECT count(*) FROM sheet.occurrence o WHERE NOT EXISTS (SELECT FROM sheet.series s WHERE s.series_id = o.series_id)}), 0,
 	'no occurrence is without its series');
+
+# ---- rows that move between the reading of a row without a UID and the writing of its UID ----
+
+my $crowd = sql("SELECT sheet.create_calendar('crowd', 'UTC', $uid[0])");
+sql(qq{SELECT sheet.set_range($crowd, 'A2', (SELECT array_agg(ARRAY['known' || i, '2031-06-01 10:00', '1 h']) FROM generate_series(1, 10) i)); SELECT sheet.refresh_calendar($crowd)});
+my $known = "SELECT string_agg(title || task_uid, ',' ORDER BY title) FROM sheet.tasks($crowd) WHERE title LIKE 'known%'";
+my $named = sql($known);
+my ($holder, $keeper, $server) = map { new_session($node) } 1 .. 3;
+# The worker waits for the calendar's row in vain, and forgets the new row of the sheet.
+$holder->ask("BEGIN; SELECT 1 FROM sheet.calendar WHERE sheet_id = $crowd FOR UPDATE");
+sql("SELECT sheet.set_range($crowd, 'A12', '{{late,2031-06-02 10:00,1 h}}')");
+$holder->ask("DELETE FROM sheet.timer WHERE kind = 'calendar edit'; DELETE FROM sheet.calendar_edit WHERE sheet_id = $crowd");
+$keeper->ask("SELECT pg_advisory_lock(hashtext('calendar-lock'))");
+$server->ask("SET pg_sheet.stop_point = 'calendar-lock:wait'");
+$server->send("SELECT sheet.serve_calendar($crowd)");
+my $waits = "SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'client backend' AND query LIKE 'SELECT sheet.serve_calendar%' AND wait_event";
+ok($node->poll_query_until('postgres', "$waits IN ('transactionid', 'tuple')"), 'a session is about to serve the calendar');
+$holder->ask('COMMIT');
+ok($node->poll_query_until('postgres', "$waits = 'advisory'"), 'it has read a row without a UID');
+sql("SELECT sheet.insert_rows($crowd, 1, 1)");
+$keeper->end;
+$server->answer;
+$_->end for $holder, $server;
+sql("SELECT sheet.refresh_calendar($crowd)");
+is(sql($known), $named, 'when rows have moved, no other row gets its UID');
+is(sql("SELECT count(*), count(DISTINCT task_uid) FROM sheet.tasks($crowd)"), '11|11', 'and it has one');
 
 # ---- the worker ----
 

@@ -15,6 +15,7 @@
 #include "miscadmin.h"
 #include "permission/catalog.h"
 #include "permission/permission.h"
+#include "support/stoppoint.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/snapmgr.h"
@@ -148,6 +149,7 @@ sheet_refresh_calendar(PG_FUNCTION_ARGS)
 Datum
 sheet_lock_calendar(PG_FUNCTION_ARGS)
 {
+	STOP_POINT("calendar-lock");
 	journal_lock_sheet(PG_GETARG_INT64(0));
 	PG_RETURN_VOID();
 }
