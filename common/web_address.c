@@ -2,8 +2,10 @@
 #include "common/web_address.h"
 
 #include <arpa/inet.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static bool
 web_is_digit(char c)
@@ -29,7 +31,7 @@ web_copy_host(const char *from, size_t len, WebAddress *to)
 	return true;
 }
 
-/* Labels of letters, digits, - and _, each of 1 to 63 characters. One dot may end the name. */
+/* Labels of letters, digits, - and _, each of 1 to 63 characters. */
 static bool
 web_is_name(const char *host)
 {
@@ -48,7 +50,7 @@ web_is_name(const char *host)
 		else if (++label > 63)
 			return false;
 	}
-	return true;
+	return label > 0;
 }
 
 /* The last label is a number: resolvers take such a name for an IPv4 address, in forms such as 127.1 or 0x7f000001. */
@@ -57,8 +59,6 @@ web_ends_in_number(const char *host)
 {
 	size_t len = strlen(host), start;
 
-	if (len > 0 && host[len - 1] == '.')
-		len--;
 	for (start = len; start > 0 && host[start - 1] != '.'; start--)
 		;
 	if (len - start > 1 && host[start] == '0' && host[start + 1] == 'x')
@@ -79,10 +79,14 @@ web_parse_host(const char *from, size_t len, WebAddress *to)
 	to->literal = true;
 	if (len > 0 && from[0] == '[')
 	{
-		if (from[len - 1] != ']' || !web_copy_host(from + 1, len - 2, to) || inet_pton(AF_INET6, to->host, bytes) != 1)
+		if (from[len - 1] != ']' || !web_copy_host(from + 1, len - 2, to) ||
+			inet_pton(AF_INET6, to->host, bytes) != 1 ||
+			inet_ntop(AF_INET6, bytes, to->host, sizeof(to->host)) == NULL)
 			return "have an IPv6 address between its brackets";
 		return NULL;
 	}
+	if (len > 1 && from[len - 1] == '.')
+		len--; /* the root's */
 	if (!web_copy_host(from, len, to))
 		return "have a host of 1 to 253 characters";
 	if (web_ends_in_number(to->host))
@@ -124,9 +128,9 @@ web_address_parse(const char *text, WebAddress *to)
 		if (c - text >= WEB_ADDRESS_MAX)
 			return "have at most 2048 bytes";
 	}
-	if (strncmp(text, "https://", 8) != 0 && strncmp(text, "http://", 7) != 0)
+	to->tls = strncasecmp(text, "https://", 8) == 0;
+	if (!to->tls && strncasecmp(text, "http://", 7) != 0)
 		return "begin with https:// or http://";
-	to->tls = text[4] == 's';
 	to->port = to->tls ? 443 : 80;
 	host = text + (to->tls ? 8 : 7);
 	authority = strcspn(host, "/?#");
@@ -144,4 +148,16 @@ web_address_parse(const char *text, WebAddress *to)
 	if (!web_parse_port(host + len, authority - len, to))
 		return "have a port from 1 to 65535";
 	return web_parse_host(host, len, to);
+}
+
+void
+web_address_write(const WebAddress *address, char text[WEB_ADDRESS_SIZE])
+{
+	bool ipv6 = strchr(address->host, ':') != NULL;
+	char port[8] = "";
+
+	if (address->port != (address->tls ? 443 : 80))
+		snprintf(port, sizeof(port), ":%d", address->port);
+	snprintf(text, WEB_ADDRESS_SIZE, "http%s://%s%s%s%s%s%s", address->tls ? "s" : "", ipv6 ? "[" : "", address->host,
+			 ipv6 ? "]" : "", port, address->path[0] == '/' ? "" : "/", address->path);
 }

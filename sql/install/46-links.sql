@@ -3,7 +3,7 @@
 CREATE FUNCTION sheet.embed_is_valid(embed text) RETURNS boolean
 	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 	SELECT octet_length(embed) <= 1000 AND (embed = '*' OR
-		embed ~ '^https?://(\*\.)?[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*(:[0-9]{1,5})?( https?://(\*\.)?[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*(:[0-9]{1,5})?)*$')
+		embed ~* '^https?://(\*\.)?[a-z0-9-]+(\.[a-z0-9-]+)*(:[0-9]{1,5})?( https?://(\*\.)?[a-z0-9-]+(\.[a-z0-9-]+)*(:[0-9]{1,5})?)*$')
 $$;
 COMMENT ON FUNCTION sheet.embed_is_valid(text) IS
 	'Internal: * alone, or host sources of the Content Security Policy with a scheme and without a path, with one space '

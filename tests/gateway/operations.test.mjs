@@ -435,7 +435,7 @@ describe('reloading', () => {
 		fs.chmodSync(keyFile, 0o600);
 		writePrivateFile(keyFile, good);
 
-		await configure('allowed-origins = https://one.example\n');
+		await configure('allowed-origins = HTTPS://One.example\n');
 		assert.match(await configure('allowed-origins = https://two.example\nlease-seconds = never\n'), /lease-seconds[^]*never[^]*not reloaded/);
 		const allowed = async (origin) =>
 			(await post(gateway, '/getuser', {}, { headers: { origin } })).headers['access-control-allow-origin'];

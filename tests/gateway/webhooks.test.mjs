@@ -426,7 +426,7 @@ describe('the routes', () => {
 	test('for owners, with the scope admin; of the sheet of the path only', async () => {
 		const [ben, fid, other] = [await register(gateway), await newSheet(gateway, anna), await newSheet(gateway, anna)];
 		await cluster.psql(`SELECT sheet.share(${fid}, '${ben.username}', 'editor')`);
-		const { webhook, secret, url } = await hook('https://example.org/x', { fid });
+		const { webhook, secret, url } = await hook('HTTPS://Example.ORG.:443/x', { fid });
 		assert.match(secret, /^whsec_[0-9a-f]{64}$/);
 		assert.equal(url, 'https://example.org/x');
 		const [{ createdAt, ...listed }] = await list(fid);

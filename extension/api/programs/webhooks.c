@@ -89,14 +89,18 @@ sheet_last_seq(PG_FUNCTION_ARGS)
 
 /* ---- for owners ---- */
 
-static void
-webhooks_check_url(const char *url)
+/* The one form of the address, as it is stored: gateways count deliveries by its host. */
+static char *
+webhooks_take_url(const char *url)
 {
 	WebAddress address;
 	const char *problem = web_address_parse(url, &address);
+	char *written = palloc(WEB_ADDRESS_SIZE);
 
 	if (problem != NULL)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("the address of a webhook must %s", problem)));
+	web_address_write(&address, written);
+	return written;
 }
 
 /* Returns the sheet of the webhook, of which the caller is an owner. Others must not learn the ids of sheets. */
@@ -136,7 +140,7 @@ sheet_create_webhook(PG_FUNCTION_ARGS)
 	Datum values[2];
 	bool nulls[2] = {false, false};
 
-	webhooks_check_url(url);
+	url = webhooks_take_url(url);
 	uid = permission_require(sheet_id, catalog_arg_int64(fcinfo, 2, 0), ROLE_OWNER, false);
 	if (catalog_arg_int64(fcinfo, 2, 0) == 0 && superuser())
 		uid = 0; /* who need not be an owner, so that this cannot end */
@@ -174,7 +178,7 @@ sheet_change_webhook(PG_FUNCTION_ARGS)
 {
 	webhooks_require_owner(fcinfo, 3);
 	if (!PG_ARGISNULL(1))
-		webhooks_check_url(text_to_cstring(PG_GETARG_TEXT_PP(1)));
+		fcinfo->args[1] = CATALOG_TEXT(webhooks_take_url(text_to_cstring(PG_GETARG_TEXT_PP(1))));
 	catalog_execute(&webhooks_change, fcinfo->args);
 	PG_RETURN_VOID();
 }

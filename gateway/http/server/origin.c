@@ -22,7 +22,7 @@ origin_is_configured(const char *origin)
 	{
 		size_t item = strcspn(p, ", ");
 
-		if (item == len && strncmp(p, origin, len) == 0)
+		if (item == len && strncasecmp(p, origin, len) == 0)
 			return true;
 		p += item;
 		p += strspn(p, ", ");
@@ -42,7 +42,7 @@ origin_is_allowed(const char *origin, const char *host)
 		address = origin + 8;
 	if (address == NULL || *address == '\0')
 		return origin_is_configured(origin);
-	return strcmp(address, host) == 0 || strcmp(address, gateway.config.public_address) == 0 ||
+	return strcmp(address, host) == 0 || strcasecmp(address, gateway.config.public_address) == 0 ||
 		   (gateway.coord != NULL && coord_was_member(gateway.coord, address)) || origin_is_configured(origin);
 }
 

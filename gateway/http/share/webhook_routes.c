@@ -104,11 +104,15 @@ static void
 webhook_created(Request *request, PGresult *res)
 {
 	Buf body = {NULL, 0, 0};
+	char url[WEB_ADDRESS_SIZE];
+	WebAddress address;
 
 	if (!webhook_succeeded(request, res))
 		return;
+	(void) web_address_parse(request_text(request, "url"), &address);
+	web_address_write(&address, url);
 	buf_printf(&body, "{\"webhook\":%s", PQgetvalue(res, 0, 0));
-	routes_put_member(&body, "url", request_text(request, "url"));
+	routes_put_member(&body, "url", url);
 	routes_put_member(&body, "secret", PQgetvalue(res, 0, 1));
 	buf_puts(&body, "}");
 	request->no_store = true;

@@ -13,7 +13,7 @@ SELECT sheet_id = :id AS this, title, rectangle, embed, index_ok, left_ms FROM s
 SELECT count(*) FROM sheet.published(sha256('unknown'));
 
 SELECT embed, index_ok FROM sheet.links(:id) WHERE link_id = :whole;
-SELECT sheet.change_link(:whole, embed => 'https://a http://*.b-c.example:81', index_ok => false);
+SELECT sheet.change_link(:whole, embed => 'https://a HTTP://*.B-c.example:81', index_ok => false);
 SELECT sheet.change_link(:whole, label => 'Other');
 SELECT embed, index_ok FROM sheet.links(:id) WHERE link_id = :whole;
 SELECT sheet.change_link(:whole, embed => 'https://a; script-src *');

@@ -95,7 +95,7 @@ SELECT sheet.set_range(:s, 'A1', (SELECT array_agg(ARRAY[repeat('x', 20000)]) FR
 SELECT to_seq, jsonb_array_length(body::jsonb -> 'edits') AS edits, body::jsonb -> 'truncated' AS truncated, length(body) < 300000 AS bounded FROM sheet.take_webhooks(ARRAY[:s], 5) WHERE body IS NOT NULL;
 SELECT sheet.end_webhook(:w, 7, 26, 'delivered', 200, NULL);
 -- paused, and what has changed meanwhile is sent after that
-SELECT sheet.change_webhook(:w, active => false, url => 'http://example.net');
+SELECT sheet.change_webhook(:w, active => false, url => 'HTTP://Example.NET.:80');
 SELECT sheet.set(:s, 'A1', 'while paused') \gset
 SELECT watched, again, attempt FROM pg_temp.take(ARRAY[:s]);
 \set VERBOSITY sqlstate
