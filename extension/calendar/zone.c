@@ -29,16 +29,22 @@ zone_is_name(const char *name)
 	return true;
 }
 
-pg_tz *
-zone_find(const char *name)
+bool
+zone_exists(const char *name)
 {
 	pg_tz *zone = zone_is_name(name) ? pg_tzset(name) : NULL;
 
-	if (zone == NULL || !pg_tz_acceptable(zone))
+	return zone != NULL && pg_tz_acceptable(zone);
+}
+
+pg_tz *
+zone_find(const char *name)
+{
+	if (!zone_exists(name))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("time zone \"%.100s\" does not exist", name),
 				 errhint("Use a name of the view pg_timezone_names, such as Europe/Berlin or Asia/Shanghai, or UTC.")));
-	return zone;
+	return pg_tzset(name);
 }
 
 static void

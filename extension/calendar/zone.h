@@ -8,6 +8,7 @@
 
 /* The zone with a name of the IANA database such as Europe/Berlin, or UTC. 22023 if there is none. */
 extern pg_tz *zone_find(const char *name);
+extern bool zone_exists(const char *name);
 
 /*
  * The time at which the zone's clocks show this local time. If they show it twice, the first one. If they skip it, the

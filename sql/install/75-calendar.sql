@@ -26,13 +26,15 @@ COMMENT ON FUNCTION sheet.zone_time(timestamp, text) IS
 
 -- ---- tables ----
 
+CREATE SEQUENCE sheet.change_no_seq;
 CREATE TABLE sheet.calendar (
 	sheet_id bigint PRIMARY KEY,
 	done_seq bigint NOT NULL DEFAULT 0,
 	all_seq bigint,
 	next_row integer,
 	zone text,
-	owner bigint
+	owner bigint,
+	began_no bigint NOT NULL DEFAULT nextval('sheet.change_no_seq')
 );
 COMMENT ON TABLE sheet.calendar IS 'How far the tables of tasks follow each calendar. Without a row, all of its rows are read.';
 COMMENT ON COLUMN sheet.calendar.done_seq IS 'all edits up to this seq are in sheet.task';
@@ -40,6 +42,7 @@ COMMENT ON COLUMN sheet.calendar.all_seq IS 'the seq at which reading all rows, 
 COMMENT ON COLUMN sheet.calendar.next_row IS 'the first row of the next portion';
 COMMENT ON COLUMN sheet.calendar.zone IS 'of the sheet, when the tasks were made';
 COMMENT ON COLUMN sheet.calendar.owner IS 'of the sheet, when the tasks were made';
+COMMENT ON COLUMN sheet.calendar.began_no IS 'changes with greater numbers are all in sheet.calendar_object';
 
 CREATE SEQUENCE sheet.guest_list_id_seq;
 CREATE TABLE sheet.guest_list (

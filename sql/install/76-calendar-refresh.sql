@@ -371,6 +371,7 @@ CREATE FUNCTION sheet.tasks_changed(sheet bigint, uids text[]) RETURNS void
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	PERFORM sheet.put_exceptions(sheet, uids);
+	PERFORM sheet.objects_changed(sheet, uids);
 	INSERT INTO sheet.timer AS m (kind, id, at) SELECT 'reminder', t.task_id, now() FROM sheet.task t
 		WHERE t.sheet_id = sheet AND t.task_uid = ANY (uids) AND t.remind IS NOT NULL
 		ON CONFLICT ON CONSTRAINT timer_pkey DO UPDATE SET at = excluded.at;

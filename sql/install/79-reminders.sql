@@ -172,6 +172,7 @@ BEGIN
 		SELECT array_agg(DISTINCT d.list_id) INTO lists FROM removed d;
 	PERFORM sheet.collect_guest_lists(lists);
 	DELETE FROM sheet.task t WHERE t.sheet_id = sheet;
+	DELETE FROM sheet.calendar_object o WHERE o.sheet_id = sheet;
 	DELETE FROM sheet.answer a WHERE a.sheet_id = sheet;
 	DELETE FROM sheet.reminded m WHERE m.sheet_id = sheet;
 	DELETE FROM sheet.calendar c WHERE c.sheet_id = sheet;

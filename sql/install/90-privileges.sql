@@ -23,7 +23,9 @@ CREATE OR REPLACE FUNCTION sheet.granted(OUT grantee text, OUT privilege text, O
 		('public', 'EXECUTE', 'ROUTINE', 'add_task agenda answer busy calendar_entries calendar_header calendar_zone change_task check_cells check_object
 			check_rule common_gap create_calendar cut_rule cut_task delete_task find_task month_dots move_instances moved_cells moved_end occurrences put_cells read_end read_length read_rule
 			read_task read_time read_times refresh_calendar rule_until rule_without_end set_calendar task_before task_from tasks time_text times_between until_text zone_time'),
-		('public', 'USAGE', 'TYPE', 'calendar_row task_fields'),
+		('public', 'EXECUTE', 'ROUTINE', 'caldav_calendar caldav_calendars caldav_changes caldav_delete caldav_get caldav_list caldav_name caldav_put
+			caldav_query'),
+		('public', 'USAGE', 'TYPE', 'calendar_event calendar_part calendar_row task_fields'),
 		-- A sheet may be open by its id alone, so only roles that monitor the whole server see ids.
 		('pg_monitor', 'SELECT', 'TABLE', 'cache_entries fsck_progress gateways'),
 		('pg_monitor', 'EXECUTE', 'ROUTINE', 'cache_entries_read fsck_progress_read'),
@@ -33,7 +35,7 @@ CREATE OR REPLACE FUNCTION sheet.granted(OUT grantee text, OUT privilege text, O
 			account_revoke_token account_revoke_tokens account_seen account_set_password account_token_revoked apply claim client_acknowledged coordinator_acquire
 			coordinator_holder doctor file_abort file_begin file_by_digest file_end file_get file_info file_list file_put follow holders import_abort import_begin
 			import_end import_put open_link_digest paste_viewed read_properties read_version register_opening release report_gateway tail'),
-		('sheet_gateway', 'EXECUTE', 'ROUTINE', 'take_reminders'),
+		('sheet_gateway', 'EXECUTE', 'ROUTINE', 'calendar_feed take_reminders'),
 		('sheet_gateway', 'EXECUTE', 'ROUTINE', 'token_find token_used write_cells'),
 		('sheet_gateway', 'EXECUTE', 'ROUTINE', 'end_webhook take_webhooks watched_sheets')
 	) g (grantee, privilege, kind, names), regexp_split_to_table(g.names, '[[:space:]]+') n (name)

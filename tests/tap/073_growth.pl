@@ -26,6 +26,12 @@ my %steps = (
 	'api_versions.c api_rollback_sql' => 20,
 	'routes_version.c version_commit_sql' => 20,
 	'routes_version.c version_rollback_sql' => 20,
+	# indexes of the occurrences of calendars have a level more, and so has that of the objects of calendars
+	'dav_report.c dav_expand_sql' => 10,
+	'dav_object.c dav_put_sql' => 60, # looks many times into them
+	'dav_object.c dav_delete_sql' => 60,
+	'api_sheets.c api_purge_sql' => 10,
+	'routes_sheet.c sheet_purge_sql' => 10,
 	'upload.c upload_begin_sql' => 40, # finds a free name among thousands of pictures by bisection
 );
 
@@ -155,6 +161,25 @@ my %parameters = (
 	'upload.c upload_begin_sql' => [ '$busy', q{'picture.png'}, 'NULL', '$rich', '100' ],
 	'upload.c upload_end_sql' => [ '$upload', q{'digest'}, q{|SELECT sheet.file_put($upload, 0, 'bytes')} ],
 	'upload.c upload_put_sql' => [ '$upload', '0', q{'bytes'} ],
+	# of an account that has one sheet: the list of calendars is found among those of all its sheets
+	'dav_find.c dav_calendars_sql' => ['$poor'],
+	'dav_find.c dav_calendar_sql' => [ '$calendar', '$poor' ],
+	'dav_find.c dav_list_sql' => [ '$calendar', '$poor' ],
+	'dav_find.c dav_object_sql' => [ '$calendar', q{'1.ics'}, '$poor' ],
+	'dav_report.c dav_get_sql' => [ '$calendar', 'NULL', '$poor' ],
+	'dav_report.c dav_etags_sql' => [ '$calendar', 'NULL', '$poor' ],
+	'dav_report.c dav_span_sql' => [ '$calendar', q{'2027-01-01'}, q{'2027-02-01'}, '$poor' ],
+	'dav_report.c dav_span_etags_sql' => [ '$calendar', q{'2027-01-01'}, q{'2027-02-01'}, '$poor' ],
+	'dav_report.c dav_expand_sql' => [ '$calendar', q{'2027-01-01'}, q{'2027-02-01'}, '$poor' ],
+	'dav_report.c dav_changes_sql' => [ '$calendar', 'sheet.calendar_token($calendar)', '$poor' ],
+	'dav_report.c dav_changes_data_sql' => [ '$calendar', 'sheet.calendar_token($calendar)', '$poor' ],
+	'dav_report.c dav_multiget_sql' => [ '$calendar', q{'{1.ics,none}'}, q{'{a,b}'}, '$poor' ],
+	'dav_report.c dav_uid_sql' => [ '$calendar', q{'1'}, '$poor' ],
+	'dav_object.c dav_read_sql' => [ '$calendar', q{'1.ics'}, '$poor' ],
+	'dav_object.c dav_put_sql' => [ '$calendar', q{'new.ics'}, q{object(0)}, 'NULL', 'NULL', '$poor' ],
+	'dav_object.c dav_delete_sql' => [ '$calendar', q{'1.ics'}, 'NULL', '$poor' ],
+	'dav_object.c dav_rename_sql' => [ '$calendar', q{'renamed'}, '$poor' ],
+	'dav_feed.c feed_sql' => [ q{sha256('calendar')}, 'NULL' ],
 	'v2_block.c block_sql' => [ '$busy', '0', '0', '9', '9' ],
 	'v2_join.c state_sql' => [ '$busy', '$guest', '7' ],
 	'v2_join.c tail_sql' => [ '$busy', '$last - 5', '4194304' ],
@@ -266,6 +291,14 @@ INSERT INTO sheet.link (sheet_id, digest, role, label, created_by, rectangle, re
 INSERT INTO sheet.link_rect SELECT sheet_id, link_id, 0, 0, 0, 2, 2 FROM sheet.link WHERE label = 'a part';
 INSERT INTO sheet.client SELECT id('busy'), id('guest'), n, 1, now() FROM generate_series(1, $size->{clients}) n;
 INSERT INTO sheet.ownership SELECT sheet_id, 3, 'here' FROM sheet.sheet ON CONFLICT DO NOTHING;
+CREATE FUNCTION object(n bigint) RETURNS text LANGUAGE sql AS
+	\$\$SELECT format(E'BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:%s\nDTSTART:20270104T080000Z\nSUMMARY:x\nEND:VEVENT\nEND:VCALENDAR\n', n)\$\$;
+INSERT INTO ids SELECT 'calendar', sheet.create_calendar('calendar', 'UTC', id('poor'));
+SELECT sheet.caldav_put(id('calendar'), n || '.ics', object(n), as_uid => id('poor')) FROM generate_series(1, 10) n;
+INSERT INTO sheet.calendar_object SELECT id('calendar'), 'gone ' || n, 'gone ' || n, n - $size->{edits}, now(), true FROM generate_series(1, $size->{edits}) n;
+INSERT INTO ids SELECT 'other', sheet.create_calendar('other', 'UTC', id('stranger'));
+SELECT sheet.caldav_put(id('other'), n || '.ics', object(n), as_uid => id('stranger')) FROM generate_series(1, $size->{own} / 100) n;
+UPDATE sheet.link SET digest = sha256('calendar') WHERE link_id IN (SELECT link_id FROM sheet.create_link(id('calendar')));
 INSERT INTO ids SELECT 'last', r.seq FROM sheet.read_cells(id('busy'), 0, 0, 0, 0) r;
 INSERT INTO ids SELECT 'version', max(version_id) FROM sheet.version WHERE sheet_id = id('busy');
 SQL

@@ -79,6 +79,11 @@ static CatalogQuery calendars_answer = {"INSERT INTO sheet.answer (sheet_id, tas
 static CatalogQuery calendars_unanswer = {"DELETE FROM sheet.answer WHERE sheet_id = $1 AND task_uid = $2 AND uid = $3 "
 										  "AND instance = coalesce($4, '-infinity')",
 										  {INT8OID, TEXTOID, INT8OID, TIMESTAMPOID}};
+/* Programs see the answer in the calendar object. */
+static CatalogQuery calendars_answered = {
+	"SELECT sheet.objects_changed(c.sheet_id, ARRAY[$2]) FROM "
+	"(SELECT k.sheet_id FROM sheet.calendar k WHERE k.sheet_id = $1 FOR UPDATE) c",
+	{INT8OID, TEXTOID}};
 
 /* ---- edits ---- */
 
@@ -257,5 +262,6 @@ sheet_answer(PG_FUNCTION_ARGS)
 								  " has no task with that UID, or no such occurrence, to which the account is invited.",
 								  sheet_id)));
 	catalog_execute(PG_ARGISNULL(2) ? &calendars_unanswer : &calendars_answer, args);
+	catalog_execute(&calendars_answered, args);
 	PG_RETURN_VOID();
 }

@@ -2,6 +2,7 @@
  * account.c - whose request it is: the token, and the account that it names.
  */
 #include "auth/access_token.h"
+#include "auth/base64.h"
 #include "auth/jwt.h"
 #include "core/gateway.h"
 #include "http/request/request.h"
@@ -56,6 +57,26 @@ request_cookie(const Request *request, char *to, size_t size)
 	return account_cookie(request, request->cookie, to, size);
 }
 
+/* The password of Basic (RFC 7617), which calendar programs send. The name is not looked at. */
+static bool
+account_basic_password(const char *text, char *to, size_t size)
+{
+	char decoded[JWT_MAX + 256];
+	size_t len = strlen(text);
+	const char *colon;
+
+	while (len > 0 && text[len - 1] == '=')
+		len--;
+	if (!base64_decode(BASE64_STANDARD, text, len, decoded, sizeof(decoded) - 1, &len))
+		return false;
+	decoded[len] = '\0';
+	colon = strchr(decoded, ':');
+	if (colon == NULL || strlen(decoded) != len || strlen(colon + 1) >= size)
+		return false;
+	strcpy(to, colon + 1);
+	return true;
+}
+
 bool
 request_token(const Request *request, char *to, size_t size)
 {
@@ -66,6 +87,9 @@ request_token(const Request *request, char *to, size_t size)
 	{
 		if (request_arg(request, "token", to, size))
 			return true;
+		if (request->basic && request_header(request, "authorization", header, sizeof(header)) &&
+			strncasecmp(header, "Basic ", 6) == 0)
+			return account_basic_password(header + 6, to, size);
 		if (!request_header(request, "authorization", header, sizeof(header)) ||
 			strncasecmp(header, "Bearer ", 7) != 0 || strlen(header + 7) >= size)
 			return request->cookie != NULL && request_cookie(request, to, size);
@@ -173,7 +197,9 @@ request_renew_cookie(Request *request)
 void
 request_refuse_token(Request *request)
 {
-	request_deny(request, MSG_INVALID_TOKEN, 401, "a valid token is needed (Authorization: Bearer)");
+	request_deny(request, MSG_INVALID_TOKEN, 401,
+				 request->basic ? "the password is an access token of the account"
+								: "a valid token is needed (Authorization: Bearer)");
 }
 
 static void

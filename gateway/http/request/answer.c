@@ -182,7 +182,7 @@ request_deny(Request *request, Msg msg, int status, const char *reason)
 		return;
 	}
 	if (status == 401)
-		request_add_header(request, "WWW-Authenticate", "Bearer");
+		request_add_header(request, "WWW-Authenticate", request->basic ? "Basic realm=\"pg_sheet\"" : "Bearer");
 	request_error(request, status, reason);
 }
 
@@ -243,6 +243,8 @@ answer_status_text(int status)
 				 {201, "Created"},
 				 {204, "No Content"},
 				 {206, "Partial Content"},
+				 {207, "Multi-Status"},
+				 {301, "Moved Permanently"},
 				 {304, "Not Modified"},
 				 {307, "Temporary Redirect"},
 				 {400, "Bad Request"},
@@ -257,6 +259,7 @@ answer_status_text(int status)
 				 {412, "Precondition Failed"},
 				 {413, "Content Too Large"},
 				 {414, "URI Too Long"},
+				 {415, "Unsupported Media Type"},
 				 {416, "Range Not Satisfiable"},
 				 {417, "Expectation Failed"},
 				 {426, "Upgrade Required"},

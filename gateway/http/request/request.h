@@ -69,6 +69,10 @@ typedef enum Method
 	METHOD_PUT,
 	METHOD_PATCH,
 	METHOD_DELETE,
+	METHOD_PROPFIND, /* this one and those below: of WebDAV and CalDAV */
+	METHOD_PROPPATCH,
+	METHOD_REPORT,
+	METHOD_MKCALENDAR,
 	METHOD_OPTIONS,
 	METHOD_OTHER
 } Method;
@@ -124,6 +128,7 @@ struct Request
 	Scope scope;			/* with which an access token permits the route */
 	bool by_program;		/* it has an access token */
 	bool guests;			/* the route is also for guests */
+	bool basic;				/* the access token may be the password of Basic */
 	bool secret_path;		/* the path ends with a key */
 	bool for_people;		/* it may come from a browser that shows the answer */
 	bool by_status;			/* refusals are told by HTTP's codes instead of msg: routes of protocol v2 */

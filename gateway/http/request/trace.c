@@ -86,9 +86,18 @@ trace_set_route(Request *request, int route, const char *name)
 const char *
 trace_method_name(int method)
 {
-	static const char *const names[] = {
-		[METHOD_GET] = "GET",	  [METHOD_HEAD] = "HEAD",	  [METHOD_POST] = "POST",		[METHOD_PUT] = "PUT",
-		[METHOD_PATCH] = "PATCH", [METHOD_DELETE] = "DELETE", [METHOD_OPTIONS] = "OPTIONS", [METHOD_OTHER] = "other"};
+	static const char *const names[] = {[METHOD_GET] = "GET",
+										[METHOD_HEAD] = "HEAD",
+										[METHOD_POST] = "POST",
+										[METHOD_PUT] = "PUT",
+										[METHOD_PATCH] = "PATCH",
+										[METHOD_PROPFIND] = "PROPFIND",
+										[METHOD_PROPPATCH] = "PROPPATCH",
+										[METHOD_REPORT] = "REPORT",
+										[METHOD_MKCALENDAR] = "MKCALENDAR",
+										[METHOD_DELETE] = "DELETE",
+										[METHOD_OPTIONS] = "OPTIONS",
+										[METHOD_OTHER] = "other"};
 
 	return names[method];
 }

@@ -8,6 +8,7 @@
 #include "core/metrics.h"
 #include "core/redirect.h"
 #include "http/api/api.h"
+#include "http/dav/dav.h"
 #include "http/routes/routes.h"
 #include "http/share/share.h"
 #include "http/server/origin.h"
@@ -20,7 +21,7 @@
 #define ROUTER_VALUES_MAX 1000	 /* in the body of a request; our routes need 5 */
 #define ROUTER_LARGE_MAX  131072 /* the same with LARGE_BODY: 16384 cells have 81920, of a guest */
 #define ROUTER_FORM_BYTES 65536	 /* of a form besides its file */
-#define ROUTER_ALLOW_MAX  64
+#define ROUTER_ALLOW_MAX  128
 
 typedef enum Caller
 {
@@ -44,7 +45,8 @@ enum RouteFlags
 	GUESTS = 512,		/* also for guests of a link, whom others refuse */
 	PUBLISHED = 1024,	/* the answer depends on nobody's token: pages of any site may read the forms for programs */
 	SECRET_PATH = 2048, /* the rest of the path is a key: logs have the path up to its * */
-	PEOPLE = 4096		/* people open it in browsers, where an error is a page */
+	PEOPLE = 4096,		/* people open it in browsers, where an error is a page */
+	DAV = 8192 /* of calendar programs: the token may be the password of Basic, and the body is XML or a calendar */
 };
 
 typedef struct Route
@@ -151,6 +153,16 @@ static const Route routes[] = {
 	{"/record/*", METHOD_GET, ANYBODY, BY_STATUS | SECRET_PATH, NULL, route_record, SCOPE_NONE},
 	{"/p/*", METHOD_GET, ANYBODY, BY_STATUS | PEOPLE | SECRET_PATH, NULL, route_paste_text, SCOPE_NONE},
 	{"/s/*", METHOD_GET, ANYBODY, BY_STATUS | PEOPLE | PUBLISHED | SECRET_PATH, NULL, route_published, SCOPE_NONE},
+	{"/cal/*", METHOD_GET, ANYBODY, BY_STATUS | SECRET_PATH, NULL, route_calendar_feed, SCOPE_NONE},
+	{"/.well-known/caldav", METHOD_GET, ANYBODY, BY_STATUS | DAV, NULL, route_dav_well_known, SCOPE_NONE},
+	{"/.well-known/caldav", METHOD_PROPFIND, ANYBODY, BY_STATUS | DAV, NULL, route_dav_well_known, SCOPE_NONE},
+	{"/dav/*", METHOD_GET, ACCOUNT, BY_STATUS | DAV, NULL, route_dav, SCOPE_READ},
+	{"/dav/*", METHOD_PUT, ACCOUNT, BY_STATUS | DAV, NULL, route_dav, SCOPE_EDIT},
+	{"/dav/*", METHOD_DELETE, ACCOUNT, BY_STATUS | DAV, NULL, route_dav, SCOPE_EDIT},
+	{"/dav/*", METHOD_PROPFIND, ACCOUNT, BY_STATUS | DAV, NULL, route_dav, SCOPE_READ},
+	{"/dav/*", METHOD_PROPPATCH, ACCOUNT, BY_STATUS | DAV, NULL, route_dav, SCOPE_EDIT},
+	{"/dav/*", METHOD_REPORT, ACCOUNT, BY_STATUS | DAV, NULL, route_dav, SCOPE_READ},
+	{"/dav/*", METHOD_MKCALENDAR, ACCOUNT, BY_STATUS | DAV, NULL, route_dav, SCOPE_ADMIN},
 	{"/livez", METHOD_GET, ANYBODY, EVERYWHERE, NULL, route_live, SCOPE_NONE},
 	{"/readyz", METHOD_GET, ANYBODY, EVERYWHERE, NULL, route_ready, SCOPE_NONE},
 	{"/healthz", METHOD_GET, ANYBODY, EVERYWHERE, NULL, route_health, SCOPE_NONE},
@@ -232,6 +244,7 @@ router_find(Request *request)
 		request->scope = route->scope;
 		request->for_people = (route->flags & PEOPLE) != 0 && router_method(request->method) == METHOD_GET;
 		request->guests = (route->flags & GUESTS) != 0;
+		request->basic = (route->flags & DAV) != 0;
 		request->secret_path = (route->flags & SECRET_PATH) != 0;
 		trace_set_route(request, (int) i + 1, route->path);
 		return;
@@ -297,6 +310,8 @@ router_check_method(Request *request)
 	{
 		router_list_methods(route, allow);
 		request_add_header(request, "Allow", allow);
+		if (route != NULL && route->flags & DAV)
+			request_add_header(request, "DAV", DAV_CLASSES);
 		request_add_header(request, "Access-Control-Allow-Methods", allow);
 		request_add_header(request, "Access-Control-Allow-Headers",
 						   "authorization, content-type, if-match, if-none-match, range, x-request-id");
@@ -331,7 +346,8 @@ router_check_query(Request *request)
 static bool
 router_takes_body(Method method)
 {
-	return method == METHOD_POST || method == METHOD_PUT || method == METHOD_PATCH;
+	return method == METHOD_POST || method == METHOD_PUT || method == METHOD_PATCH ||
+		   (method >= METHOD_PROPFIND && method <= METHOD_MKCALENDAR);
 }
 
 static int64_t
@@ -369,7 +385,7 @@ router_check_length(Request *request)
 	request->close = true;
 	if (!router_takes_body(request->method))
 		request_error(request, 400, "a request of this method has no body here");
-	else if (head->content_length == -1 && !head->chunked && !(request->route->flags & NO_BODY))
+	else if (head->content_length == -1 && !head->chunked && !(request->route->flags & (NO_BODY | DAV)))
 		request_error(request, 411, "Content-Length is needed, or the body in chunks");
 	else if (head->content_length > router_body_limit(request))
 		router_refuse_size(request);
@@ -471,7 +487,7 @@ router_dispatch(Request *request)
 		request_authenticate(request, router_read_large_body);
 		return;
 	}
-	if (router_takes_body(route->method) && !(route->flags & (STREAM | FORM)) && !router_parse_body(request))
+	if (router_takes_body(route->method) && !(route->flags & (STREAM | FORM | DAV)) && !router_parse_body(request))
 		return;
 	if (route->check != NULL && !(route->flags & STREAM) && !route->check(request))
 		return;
