@@ -48,9 +48,11 @@ CREATE SEQUENCE sheet.guest_list_id_seq;
 CREATE TABLE sheet.guest_list (
 	list_id bigint PRIMARY KEY DEFAULT nextval('sheet.guest_list_id_seq'),
 	uids bigint[] NOT NULL,
-	digest bytea NOT NULL CONSTRAINT guest_list_digest_key UNIQUE
+	digest bytea NOT NULL
 );
-COMMENT ON TABLE sheet.guest_list IS 'The persons of a series. Series with the same persons share a list.';
+-- Not unique: of two transactions that make the same list, none waits for the other.
+CREATE INDEX guest_list_digest_idx ON sheet.guest_list (digest);
+COMMENT ON TABLE sheet.guest_list IS 'The persons of a series. Series with the same persons usually share a list.';
 COMMENT ON COLUMN sheet.guest_list.uids IS 'in ascending order';
 COMMENT ON COLUMN sheet.guest_list.digest IS 'SHA-256 of the calendar''s owner and the uids';
 

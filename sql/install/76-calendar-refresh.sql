@@ -6,9 +6,10 @@
 --
 -- Occurrences are made for some months at once and by the timer's worker for the rest, in portions.
 
-CREATE FUNCTION sheet.lock_calendar(sheet_id bigint) RETURNS void
+CREATE FUNCTION sheet.lock_calendar(sheet_id bigint, nowait boolean) RETURNS boolean
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_lock_calendar';
-COMMENT ON FUNCTION sheet.lock_calendar(bigint) IS 'Internal: takes the sheet lock until the end of the transaction.';
+COMMENT ON FUNCTION sheet.lock_calendar(bigint, boolean) IS
+	'Internal: takes the sheet lock until the end of the transaction. nowait: returns false if another transaction has it.';
 
 CREATE TYPE sheet.calendar_row AS (row_no integer, cells jsonb);
 COMMENT ON TYPE sheet.calendar_row IS 'The cells of a row by the names of the header, in lower case.';
@@ -25,7 +26,8 @@ DECLARE
 	letters text := (SELECT h.letters FROM sheet.calendar_header(sheet) h WHERE h.name = 'uid');
 BEGIN
 	IF letters IS NULL THEN
-		PERFORM sheet.set(sheet, 0, (SELECT coalesce(max(h.col), -1) + 1 FROM sheet.calendar_header(sheet) h), 'UID');
+		-- behind all contents, since a column without a name may have some
+		PERFORM sheet.set(sheet, 0, (SELECT coalesce(max(r.col), -1) + 1 FROM sheet.range(sheet) r), 'UID');
 		letters := (SELECT h.letters FROM sheet.calendar_header(sheet) h WHERE h.name = 'uid');
 	END IF;
 	RETURN letters;
@@ -71,15 +73,10 @@ DECLARE
 	name bytea := sha256(format('%s:%s', owner, array_to_string(sorted, ','))::bytea);
 	list bigint;
 BEGIN
-	-- until the end of the transaction the worker does not remove it
-	SELECT l.list_id INTO list FROM sheet.guest_list l WHERE l.digest = name FOR KEY SHARE;
+	-- Until the end of the transaction the worker does not remove it. One that the worker is removing is passed over.
+	SELECT l.list_id INTO list FROM sheet.guest_list l WHERE l.digest = name ORDER BY l.list_id LIMIT 1 FOR KEY SHARE SKIP LOCKED;
 	IF list IS NULL THEN
-		INSERT INTO sheet.guest_list (uids, digest) VALUES (sorted, name) ON CONFLICT DO NOTHING RETURNING list_id INTO list;
-		IF list IS NULL THEN
-			-- another transaction has just made it
-			SELECT l.list_id INTO STRICT list FROM sheet.guest_list l WHERE l.digest = name FOR KEY SHARE;
-			RETURN list;
-		END IF;
+		INSERT INTO sheet.guest_list (uids, digest) VALUES (sorted, name) RETURNING list_id INTO list;
 		INSERT INTO sheet.guest (uid, list_id) SELECT p.uid, list FROM unnest(sorted) p (uid);
 	END IF;
 	RETURN list;
@@ -223,10 +220,14 @@ COMMENT ON FUNCTION sheet.expand_calendar(bigint, timestamptz, bigint) IS
 CREATE FUNCTION sheet.collect_guest_lists(lists bigint[]) RETURNS void
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	-- Lists that no transaction is about to use. One that looks for such a list now waits, and does not find it.
-	unused bigint[] := ARRAY(SELECT l.list_id FROM sheet.guest_list l WHERE l.list_id = ANY (lists)
-		AND NOT EXISTS (SELECT FROM sheet.series s WHERE s.list_id = l.list_id) FOR UPDATE SKIP LOCKED);
+	unused bigint[];
 BEGIN
+	IF current_setting('transaction_isolation') <> 'read committed' THEN
+		RETURN; -- there is no new snapshot, and the lists may be in use; the next series with these persons has them again
+	END IF;
+	-- Lists that no transaction is about to use. One that looks for such a list now does not find it.
+	unused := ARRAY(SELECT l.list_id FROM sheet.guest_list l WHERE l.list_id = ANY (lists)
+		AND NOT EXISTS (SELECT FROM sheet.series s WHERE s.list_id = l.list_id) FOR UPDATE SKIP LOCKED);
 	-- A new snapshot sees series that were committed before the lists were locked.
 	unused := ARRAY(SELECT u.list_id FROM unnest(unused) u (list_id) WHERE NOT EXISTS (SELECT FROM sheet.series s WHERE s.list_id = u.list_id));
 	DELETE FROM sheet.guest g USING sheet.guest_list l, unnest(l.uids) p (uid)
@@ -400,24 +401,24 @@ BEGIN
 	UPDATE sheet.task t SET row_no = -1 WHERE t.sheet_id = sheet AND t.row_no = ANY (row_nos)
 		AND NOT EXISTS (SELECT FROM unnest(fresh) n WHERE n.row_no = t.row_no AND n.cells->>'uid' = t.task_uid
 			AND sheet.row_instance(n.cells) IS NOT DISTINCT FROM t.instance);
-	FOR r IN SELECT n.row_no, n.cells, n.instance, t.task_id, n.cells->>'uid' IS NULL OR n.nth > 1
-				OR t.row_no >= 0 AND t.row_no <> n.row_no AND (below IS NULL OR t.row_no < below) AS is_new,
-			t.cells = n.cells AS is_same
+	FOR r IN SELECT n.row_no, n.cells, n.instance, t.task_id, k.is_new, t.cells = n.cells AS is_same, bool_or(k.is_new) OVER () AS some_new
 		FROM (SELECT f.*, i.instance, row_number() OVER (PARTITION BY f.cells->>'uid', i.instance ORDER BY f.row_no) AS nth
 			FROM unnest(fresh) f, sheet.row_instance(f.cells) i (instance)) n
 		LEFT JOIN sheet.task t ON t.sheet_id = sheet AND t.task_uid = n.cells->>'uid' AND t.instance IS NOT DISTINCT FROM n.instance
+		CROSS JOIN LATERAL (SELECT coalesce(n.cells->>'uid' IS NULL OR n.nth > 1
+			OR t.row_no >= 0 AND t.row_no <> n.row_no AND (below IS NULL OR t.row_no < below), false) AS is_new) k
 		WHERE t.cells IS DISTINCT FROM n.cells OR n.nth > 1 OR t.row_no <> n.row_no ORDER BY n.row_no
 	LOOP
-		IF (cardinality(uids) >= most OR clock_timestamp() > began + interval '200 ms') AND below IS NOT NULL AND cardinality(uids) > 0 THEN
+		IF r.some_new AND NOT locked THEN
+			-- before anything else: who has the lock may wait for the calendar since it was locked
+			next_row := -1;
+			EXIT;
+		ELSIF (cardinality(uids) >= most OR clock_timestamp() > began + interval '200 ms') AND cardinality(uids) > 0 THEN
 			next_row := r.row_no;
 			EXIT;
 		END IF;
 		known := NULL;
 		IF r.is_new THEN
-			IF NOT locked THEN
-				next_row := -1;
-				EXIT;
-			END IF;
 			r.cells := r.cells || jsonb_build_object('uid', gen_random_uuid());
 			named_rows := named_rows || r.row_no;
 			named_uids := named_uids || (r.cells->>'uid');
@@ -463,6 +464,20 @@ END
 $$;
 COMMENT ON FUNCTION sheet.remove_lost_tasks(bigint) IS 'Internal: removes the tasks whose rows are gone.';
 
+-- Whoever has the sheet lock waits for the row of sheet.calendar, which is locked here, and others wait for the sheet lock.
+CREATE FUNCTION sheet.follow_calendar_locked(sheet bigint, owner bigint) RETURNS boolean
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF NOT sheet.lock_calendar(sheet, true) THEN
+		RAISE EXCEPTION 'another transaction has the lock of the calendar' USING ERRCODE = '55P03';
+	END IF;
+	RETURN sheet.follow_calendar(sheet, owner, true);
+END
+$$;
+COMMENT ON FUNCTION sheet.follow_calendar_locked(bigint, bigint) IS
+	'Internal: takes the sheet lock for follow_calendar(). 55P03: another transaction has it. Nobody waits for it here, which would be '
+	'a deadlock.';
+
 CREATE FUNCTION sheet.follow_calendar(sheet bigint, owner bigint, locked boolean DEFAULT false) RETURNS boolean
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -490,9 +505,11 @@ BEGIN
 		END IF;
 		changed := sheet.changed_rows(sheet, c.done_seq);
 		IF changed IS NOT NULL THEN
-			IF sheet.refresh_tasks(sheet, changed, NULL, owner, locked) = -1 THEN
-				PERFORM sheet.lock_calendar(sheet);
-				RETURN sheet.follow_calendar(sheet, owner, true);
+			next_row := sheet.refresh_tasks(sheet, changed, NULL, owner, locked);
+			IF next_row = -1 THEN
+				RETURN sheet.follow_calendar_locked(sheet, owner);
+			ELSIF next_row IS NOT NULL THEN
+				RETURN true; -- what is done is found unchanged
 			END IF;
 			PERFORM sheet.remove_lost_tasks(sheet);
 			-- UIDs that were given are edits behind `last`: they are read once more.
@@ -504,8 +521,7 @@ BEGIN
 	END IF;
 	next_row := sheet.refresh_tasks(sheet, ARRAY(SELECT generate_series(c.next_row, c.next_row + portion - 1)), c.next_row, owner, locked);
 	IF next_row = -1 THEN
-		PERFORM sheet.lock_calendar(sheet);
-		RETURN sheet.follow_calendar(sheet, owner, true);
+		RETURN sheet.follow_calendar_locked(sheet, owner);
 	END IF;
 	c.next_row := coalesce(next_row, c.next_row + portion);
 	IF c.next_row < (SELECT p.rows FROM sheet.read_properties(sheet) p) THEN
@@ -565,8 +581,15 @@ CREATE FUNCTION sheet.serve_calendar(sheet bigint) RETURNS timestamptz
 DECLARE
 	most CONSTANT bigint := 20000; -- occurrences at a time
 	began timestamptz := clock_timestamp();
-	at timestamptz := sheet.refresh_calendar_now(sheet, sheet.calendar_soon(), most);
+	at timestamptz;
 BEGIN
+	BEGIN
+		at := sheet.refresh_calendar_now(sheet, sheet.calendar_soon(), most);
+	EXCEPTION WHEN lock_not_available THEN
+		-- The row of sheet.calendar is free again. The sheet lock comes first, as with others.
+		PERFORM sheet.lock_calendar(sheet, false);
+		at := sheet.refresh_calendar_now(sheet, sheet.calendar_soon(), most);
+	END;
 	IF at < 'infinity' THEN
 		at := CASE WHEN clock_timestamp() < began + interval '100 ms' THEN sheet.refresh_calendar_now(sheet, 'infinity', most) END;
 	END IF;

@@ -14,12 +14,26 @@ CREATE FUNCTION sheet.expire_calendar_edits(ids bigint[]) RETURNS TABLE (id bigi
 DECLARE
 	edited bigint;
 	next_at timestamptz;
+	failed boolean;
 	began timestamptz := clock_timestamp();
 BEGIN
 	FOR edited IN SELECT DISTINCT e.sheet_id FROM sheet.calendar_edit e WHERE e.edit_id = ANY (ids) ORDER BY 1 LOOP
 		EXIT WHEN clock_timestamp() > began + interval '200 ms';
-		next_at := sheet.serve_calendar(edited);
-		IF next_at < 'infinity' THEN
+		failed := false;
+		BEGIN
+			next_at := sheet.serve_calendar(edited);
+		EXCEPTION WHEN OTHERS THEN
+			IF left(SQLSTATE, 2) IN ('40', '53', '55', '57') THEN
+				RAISE; -- it may succeed soon
+			END IF;
+			-- However often it is edited, one entry tries it again, later and later, and logs why.
+			failed := true;
+		END;
+		IF failed THEN
+			next_at := now();
+			INSERT INTO sheet.timer AS t (kind, id, at) VALUES ('calendar', edited, next_at)
+				ON CONFLICT ON CONSTRAINT timer_pkey DO UPDATE SET at = excluded.at WHERE t.failures = 0;
+		ELSIF next_at < 'infinity' THEN
 			INSERT INTO sheet.timer AS t (kind, id, at) VALUES ('calendar', edited, next_at)
 				ON CONFLICT ON CONSTRAINT timer_pkey DO UPDATE SET at = excluded.at WHERE t.at <> excluded.at;
 		END IF;
@@ -91,6 +105,7 @@ COMMENT ON FUNCTION sheet.next_reminder(sheet.task) IS 'Internal: when to look f
 CREATE FUNCTION sheet.put_reminders(task sheet.task) RETURNS bigint
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+	most CONSTANT integer := 10; -- occurrences at a time
 	due timestamptz[];
 	added bigint;
 BEGIN
@@ -100,7 +115,8 @@ BEGIN
 		WHERE s.series_id = task.series_id AND h.calendar AND h.trashed_at IS NULL AND o.starts_at < s.until_at
 			AND o.starts_at > now() - interval '1 day' AND o.starts_at <= clock_timestamp() + task.remind
 			AND NOT EXISTS (SELECT FROM sheet.series_except e WHERE e.series_id = o.series_id AND e.starts_at = o.starts_at)
-		ON CONFLICT DO NOTHING RETURNING starts_at)
+			AND NOT EXISTS (SELECT FROM sheet.reminded m WHERE m.sheet_id = task.sheet_id AND m.task_uid = task.task_uid AND m.starts_at = o.starts_at)
+		ORDER BY o.starts_at LIMIT most ON CONFLICT DO NOTHING RETURNING starts_at)
 		SELECT array_agg(n.starts_at) INTO due FROM noted n;
 	INSERT INTO sheet.outbox (uid, sheet_id, task_uid, starts_at, ends_at, title, place)
 		SELECT p.uid, task.sheet_id, task.task_uid, o.starts_at, o.ends_at, left(task.title, 500), left(task.place, 500)
@@ -115,7 +131,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION sheet.put_reminders(sheet.task) IS
-	'Internal: puts the reminders of a task that are due into sheet.outbox. Returns their number.';
+	'Internal: puts the reminders of a task that are due into sheet.outbox, of some occurrences at a time. Returns their number.';
 
 CREATE FUNCTION sheet.expire_reminders(ids bigint[]) RETURNS TABLE (id bigint, at timestamptz)
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET synchronous_commit = on AS $$
@@ -123,17 +139,20 @@ DECLARE
 	task sheet.task;
 	seen bigint[] := '{}';
 	added bigint := 0;
+	began timestamptz := clock_timestamp();
 BEGIN
 	FOR task IN SELECT t.* FROM sheet.task t WHERE t.task_id = ANY (ids) AND t.remind IS NOT NULL FOR NO KEY UPDATE SKIP LOCKED LOOP
+		EXIT WHEN clock_timestamp() > began + interval '200 ms';
 		added := added + sheet.put_reminders(task);
 		seen := seen || task.task_id;
 		id := task.task_id;
 		at := sheet.next_reminder(task);
 		IF at IS NOT NULL THEN
+			at := CASE WHEN at > now() THEN at END; -- null: there are more
 			RETURN NEXT;
 		END IF;
 	END LOOP;
-	-- tasks whose rows are locked are tried again
+	-- tasks whose rows are locked are tried again, and those that are left
 	RETURN QUERY SELECT t.task_id, now() FROM sheet.task t WHERE t.task_id = ANY (ids) AND t.remind IS NOT NULL AND t.task_id <> ALL (seen);
 	-- reminders that no program has taken
 	DELETE FROM sheet.outbox o WHERE o.outbox_id IN (SELECT d.outbox_id FROM sheet.outbox d ORDER BY d.outbox_id LIMIT 1000)

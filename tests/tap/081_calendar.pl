@@ -226,6 +226,19 @@ sql("SELECT sheet.refresh_calendar($crowd)");
 is(sql($known), $named, 'when rows have moved, no other row gets its UID');
 is(sql("SELECT count(*), count(DISTINCT task_uid) FROM sheet.tasks($crowd)"), '11|11', 'and it has one');
 
+# Who has the sheet lock waits for nobody who waits for it.
+$_ = new_session($node) for $holder, $server;
+$holder->ask("BEGIN; SELECT 1 FROM sheet.calendar WHERE sheet_id = $crowd FOR UPDATE");
+sql("SELECT sheet.set_range($crowd, 'A20', '{{later,2031-06-02 10:00,1 h}}')");
+$holder->ask("DELETE FROM sheet.timer WHERE kind = 'calendar edit'; DELETE FROM sheet.calendar_edit WHERE sheet_id = $crowd; COMMIT");
+$holder->ask("BEGIN; SELECT sheet.set($crowd, 'A20', 'latest')");
+$server->send("SELECT sheet.serve_calendar($crowd)");
+ok($node->poll_query_until('postgres', "$waits = 'advisory'"), 'a session that serves the calendar waits for the sheet lock');
+$holder->ask("SET lock_timeout = '30 s'; SET deadlock_timeout = '60 s'; SELECT sheet.refresh_calendar($crowd); COMMIT");
+$server->answer;
+$_->end for $holder, $server;
+is(sql("SELECT count(*) FROM sheet.tasks($crowd) WHERE title = 'latest'"), 1, 'and the calendar is refreshed meanwhile');
+
 # ---- the worker ----
 
 sub agenda_has
@@ -250,7 +263,35 @@ $node->stop('immediate');
 $node->start;
 agenda_has('crashed', 3, 'a commit before a crash is followed after it');
 
+# ---- a calendar that cannot be served, and much work ----
+
+# There is no column for UIDs. One entry tries again, whoever goes on editing, and others are served.
+my $full = sql("SELECT sheet.create_calendar('full', 'UTC', $uid[0])");
+sql("SELECT sheet.set($full, 'L1', ''), sheet.set($full, 'XFD1', 'last')");
+sql("SELECT sheet.set_range($full, 'A$_', '{{full,2031-05-0$_ 10:00,1 h}}')") for 2 .. 6;
+ok($node->poll_query_until('postgres', "SELECT EXISTS (SELECT FROM sheet.timer WHERE kind = 'calendar' AND id = $full AND failures > 0)
+	AND NOT EXISTS (SELECT FROM sheet.calendar_edit WHERE sheet_id = $full)"), 'a calendar that fails is tried again by one entry');
+sql("SELECT sheet.set($calendar, 'A200', 'beside')");
+agenda_has('beside', 3, 'others are followed');
+sql("SELECT sheet.set($full, 'XFD1', '')");
+agenda_has('full', 5, 'and it is, when the cause is gone');
+
+# Many edited rows, of which each may take long, are read in portions.
+my $many = sql("SELECT sheet.create_calendar('many', 'UTC', $uid[1])");
+sql("SELECT sheet.set_range($many, 'A2', (SELECT array_agg(ARRAY['many' || i, '2031-06-01 10:00']) FROM generate_series(1, 700) i)); SELECT sheet.refresh_calendar($many)");
+is(sql("BEGIN; SELECT sheet.set_range($many, 'A2', (SELECT array_agg(ARRAY['more' || i]) FROM generate_series(1, 700) i)) > 0;
+	SELECT sheet.refresh_calendar_now($many, now(), 1000) IS NULL;
+	SELECT count(*) BETWEEN 1 AND 699 FROM sheet.tasks($many) WHERE title LIKE 'more%';
+	SELECT sheet.refresh_calendar($many);
+	SELECT count(*) FROM sheet.tasks($many) WHERE title LIKE 'more%'; COMMIT"), "t\nt\nt\n\n700", 'edits of many rows are followed in portions');
+
 # ---- reminders ----
+
+# So many are due at once that they come in several transactions.
+sql(qq{SELECT sheet.set_range($many, 'A1000', ARRAY[ARRAY['long', (now() + interval '1 hour')::date::text, '', 'FREQ=DAILY;COUNT=45', 'p2', '', '100 days']])});
+ok($node->poll_query_until('postgres', "SELECT count(*) >= 44 FROM sheet.outbox WHERE title = 'long'"), 'all reminders of an occurrence that are due come');
+cmp_ok(sql("SELECT count(DISTINCT xmin::text) FROM sheet.outbox WHERE title = 'long'"), '>=', 5, 'some at a time');
+sql("SELECT sheet.delete_rows($many, 999, 1); SELECT count(*) FROM sheet.take_reminders(1000)");
 
 # The reminder of each is due within some seconds; half of them before the crash, half after it. p3 is invited, too, and has neither a
 # role in the calendar nor accepted.

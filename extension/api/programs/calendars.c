@@ -12,6 +12,7 @@
 #include "catalog/pg_type.h"
 #include "journal/follow/follow.h"
 #include "journal/journal.h"
+#include "journal/write/writer.h"
 #include "miscadmin.h"
 #include "permission/catalog.h"
 #include "permission/permission.h"
@@ -150,13 +151,15 @@ sheet_refresh_calendar(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* lock_calendar(sheet_id): the sheet lock */
+/* lock_calendar(sheet_id, nowait): the sheet lock */
 Datum
 sheet_lock_calendar(PG_FUNCTION_ARGS)
 {
 	STOP_POINT("calendar-lock");
+	if (PG_GETARG_BOOL(1))
+		PG_RETURN_BOOL(writer_try_lock_sheet(PG_GETARG_INT64(0)));
 	journal_lock_sheet(PG_GETARG_INT64(0));
-	PG_RETURN_VOID();
+	PG_RETURN_BOOL(true);
 }
 
 /* ---- reading ---- */

@@ -140,6 +140,13 @@ SELECT sheet.set(:id, 'H31', 'Mars/Phobos') > 0 AS done;
 SELECT sheet.set(:id, 'B31', '2031-03-01') > 0 AS done;
 SELECT sheet.refresh_calendar(:id);
 SELECT title, starts, lasts, rule, problem FROM sheet.tasks(:id) WHERE "row" >= 19;
+-- a column without a name keeps its contents when the sheet gets a column UID
+SELECT sheet.create('unnamed', 5, 5, NULL, :ann) AS unnamed \gset
+SELECT sheet.set_range(:unnamed, 'A1', '{{Title,Start,""},{Alone,2031-01-01 10:00,note},{Both,2031-01-02 10:00,note}}') > 0 AS done;
+SELECT sheet.set_calendar(:unnamed);
+SELECT sheet.refresh_calendar(:unnamed);
+SELECT a1, CASE WHEN col < 3 OR "row" = 0 THEN content END AS content FROM sheet.range(:unnamed);
+SELECT count(DISTINCT task_uid) FROM sheet.tasks(:unnamed);
 \set VERBOSITY sqlstate
 SELECT sheet.add_task(:id, '{"Title": "x", "Start": "2031-03-01 10:00", "Repeats": "FREQ=DAILY;BYDAY=2MO"}');
 SELECT sheet.add_task(:id, '{"Title": "x", "Begin": "2031-03-01 10:00"}');
