@@ -56,11 +56,11 @@ function close(): void {
 	socket = undefined;
 }
 
-/** Asks and connects again later. */
+/** Asks and connects again later: not at the same time as all others that a gateway has left. */
 function retry(): void {
 	close();
 	if (document.hidden || ended) return;
-	timer = setTimeout(connect, wait);
+	timer = setTimeout(connect, wait * (1 - Math.random() / 2));
 	wait = Math.min(wait * 2, longestMs);
 }
 

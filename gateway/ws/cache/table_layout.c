@@ -56,30 +56,40 @@ layout_compare_cols(const void *a, const void *b)
 	return (one->col0 > other->col0) - (one->col0 < other->col0);
 }
 
-static void
-line_set(TableLine *line, EditText key, EditText value)
+static uint16_t
+line_size(EditText value)
 {
 	char text[32];
 	double pixels;
 
-	if (layout_is(key, "hidden"))
-	{
-		line->hidden = layout_is(value, "true");
-		return;
-	}
 	if (value.len >= sizeof(text))
-		return;
+		return 0;
 	memcpy(text, value.data, value.len);
 	text[value.len] = '\0';
 	pixels = strtod(text, NULL);
-	line->size = pixels > LAYOUT_PIXELS_MAX ? LAYOUT_PIXELS_MAX : pixels > 0 ? (uint16_t) (pixels + 0.5) : 0;
+	return pixels > LAYOUT_PIXELS_MAX ? LAYOUT_PIXELS_MAX : pixels > 0 ? (uint16_t) (pixels + 0.5) : 0;
 }
 
-/* Sets the lines of the table, whose first is `from` of the sheet. found: room for all properties. */
+/* The first line from `line` on that is not set. unset: of each line one that is not set or knows more; `count` behind
+ * the last. */
+static uint32_t
+line_unset(uint32_t *unset, uint32_t line)
+{
+	while (unset[line] != line)
+	{
+		unset[line] = unset[unset[line]];
+		line = unset[line];
+	}
+	return line;
+}
+
+/* Sets the lines of the table, whose first is `from` of the sheet. found: room for all properties; unset: for all
+ * lines and one more. Each line is set once, by what is strongest: properties may overlap a thousand times. */
 static void
 layout_set_lines(TableLine *lines, uint32_t from, uint32_t count, bool of_rows, const char *key, const Properties *set,
-				 const Property **found)
+				 const Property **found, uint32_t *unset)
 {
+	bool hides = strcmp(key, "hidden") == 0;
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < set->count; i++)
@@ -89,17 +99,30 @@ layout_set_lines(TableLine *lines, uint32_t from, uint32_t count, bool of_rows, 
 		bool whole = of_rows ? property_has_all_cols(target) : property_has_all_rows(target);
 		bool all = property_has_all_cols(target) && property_has_all_rows(target);
 
-		if (layout_is(property->key, key) && whole && !(all && strcmp(key, "hidden") == 0))
+		if (layout_is(property->key, key) && whole && !(all && hides))
 			found[n++] = property;
 	}
 	qsort(found, n, sizeof(*found), of_rows ? layout_compare_rows : layout_compare_cols);
-	for (size_t i = 0; i < n; i++)
+	for (uint32_t line = 0; line <= count; line++)
+		unset[line] = line;
+	while (n-- > 0)
 	{
-		const PropertyTarget *target = &found[i]->target;
+		const PropertyTarget *target = &found[n]->target;
 		uint32_t first = of_rows ? target->row0 : target->col0, last = of_rows ? target->row1 : target->col1;
+		bool hidden = hides && layout_is(found[n]->value, "true");
+		uint16_t size = hides ? 0 : line_size(found[n]->value);
 
-		for (uint32_t line = first > from ? first - from : 0; line < count && from + line <= last; line++)
-			line_set(&lines[line], found[i]->key, found[i]->value);
+		if (first >= from + count || last < from)
+			continue;
+		for (uint32_t line = line_unset(unset, first > from ? first - from : 0); line < count && from + line <= last;
+			 line = line_unset(unset, line))
+		{
+			unset[line] = line + 1;
+			if (hides)
+				lines[line].hidden = hidden;
+			else
+				lines[line].size = size;
+		}
 	}
 }
 
@@ -216,19 +239,24 @@ static RangeStatus
 layout_apply(TableLayout *layout, const TableSource *source, uint32_t rows, uint32_t cols, const Properties *set)
 {
 	const Property **found;
+	uint32_t *unset;
 	bool done;
 
 	if (set->count == 0)
 		return RANGE_READY;
 	found = malloc(set->count * sizeof(*found));
-	if (found == NULL)
-		return RANGE_BUSY;
-	layout_set_lines(layout->rows, source->row, rows, true, "height", set, found);
-	layout_set_lines(layout->rows, source->row, rows, true, "hidden", set, found);
-	layout_set_lines(layout->cols, source->col, cols, false, "width", set, found);
-	layout_set_lines(layout->cols, source->col, cols, false, "hidden", set, found);
-	done = layout_set_merges(layout, source, rows, cols, set, found);
+	unset = malloc(((rows > cols ? rows : cols) + 1) * sizeof(*unset));
+	done = found != NULL && unset != NULL;
+	if (done)
+	{
+		layout_set_lines(layout->rows, source->row, rows, true, "height", set, found, unset);
+		layout_set_lines(layout->rows, source->row, rows, true, "hidden", set, found, unset);
+		layout_set_lines(layout->cols, source->col, cols, false, "width", set, found, unset);
+		layout_set_lines(layout->cols, source->col, cols, false, "hidden", set, found, unset);
+		done = layout_set_merges(layout, source, rows, cols, set, found);
+	}
 	free(found);
+	free(unset);
 	return done ? RANGE_READY : RANGE_BUSY;
 }
 

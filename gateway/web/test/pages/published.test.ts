@@ -37,8 +37,12 @@ test('a browser without AbortSignal.timeout refreshes the view as often as other
 	await vi.advanceTimersByTimeAsync(500);
 	expect(asked, 'after a change').toHaveBeenCalledTimes(3);
 	for (let times = 1; times <= 3; times++) {
+		const part = [0, 0.5, 0.9][times - 1]!;
+		vi.spyOn(Math, 'random').mockReturnValue(part);
 		sockets.at(-1)!.onclose!({ code: 1006 });
-		await vi.advanceTimersByTimeAsync(4000 * 2 ** (times - 1));
+		await vi.advanceTimersByTimeAsync(4000 * 2 ** (times - 1) * (1 - part / 2) - 1);
+		expect(sockets, 'each page waits for another time').toHaveLength(times);
+		await vi.advanceTimersByTimeAsync(2);
 		expect(sockets, 'connects again').toHaveLength(times + 1);
 		expect(asked, 'and asks, also without a connection').toHaveBeenCalledTimes(3 + times);
 	}
