@@ -22,6 +22,7 @@
  *   a version                          version_rewrite()          fsck_versions.c
  *   the sheet's row of property_set    state_check_properties()   fsck_versions.c
  *   a row of sheet.client              fsck_check_clients()       here
+ *   entries of the timer               fsck_repair_timer()        api/functions/fsck_api.c, of sheet.fsck_all()
  *
  * Locks: the check reads one snapshot and takes no lock on the sheet, so writers do not wait for it. If something can
  * be repaired, the check is repeated under the sheet lock, so that the log does not grow meanwhile; the second check

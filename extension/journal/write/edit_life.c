@@ -6,7 +6,7 @@
  *        |    permission_require()  permission/permission.c
  *        |    cells_edit()          api/scan/cells.c
  *        |    journal_edit()
- *      sheet.apply()            of gateways, which have checked the authors' roles
+ *      sheet.apply()            api/functions/gateway.c; gateways have checked the authors' roles
  *        |    journal_apply()       with nowait it takes the sheet lock before step 1, or returns
  *        |
  *        |  1 check     batch_adopt()             batch.c     of journal_edit(): UTF-8, limits
@@ -19,26 +19,34 @@
  *        |  edit_life_append(), for each batch
  *        |  4 look up   base_find_tiles()         base.c      tiles pinned in the shared grid, or read privately
  *        |      each    staging_lookup()          staging.c   what the cell holds; no-ops end here
- *        |  5 append    append_edit()             append.c    seq, time, previous content
+ *        |              property_write_look_up()  property_write.c   the same for a property
+ *        |  5 append    append_edit()             append.c    the edit's bytes, with the previous content
  *        |                writer_begin_change()   writer.c    the first change of the transaction: entry marked
+ *        |                edit_write()            edit_codec.c  (common) the format
+ *        |  6 stage     structure_change_maps()   structure.c  rows and columns that move
+ *        |              staging_add()             staging.c   memory reserved in the shared grid
  *        |              property_write_apply()    property_write.c   properties, rectangles of links
- *        |  6 stage     staging_add()             staging.c   memory reserved in the shared grid
  *        |
- *        |      append_end()                      append.c    a row of log_batch, from its edits
+ *        |      property_write_end()              property_write.c   the sheet's row of property_set
+ *        |      append_end()                      append.c    a row of log_batch: append_end_row() sets seq and time
  *        |        storage_insert()                storage.c   (journal/store) log_batch and its directory, opened
- *        |          sheetlog_insert_slots()       sheetlog.c  (am/handler) the access method: values into an AmPrepared
- *        |            am_write_rows()             am_write.c  (am/table) bytes, after the page's BASE
+ *        |          sheetlog_insert_slots()       sheetlog.c  (am/handler) the access method
+ *        |            am_prepare_row()            am_row.c    (am/page) values into an AmPrepared
+ *        |            am_write_rows()             am_write.c  (am/table) rows to the page, each after the page's BASE
  *        |              am_space_tail()           am_space.c  (am/page) the page that takes new rows, locked
+ *        |              am_encode_row()           am_row.c    (am/page) a row's bytes
  *        |              XLogInsert()              PostgreSQL  one WAL record for all rows that go to the page
- *        |            am_directory_insert()       am_directory.c  (am/directory) which page has the row:
- *        |              am_last_covers()          am_last.c   (am/page) the last entry in shared memory says so, mostly
+ *        |          am_directory_insert()         am_directory.c  (am/directory) which page has the row:
+ *        |            am_last_covers()            am_last.c   (am/page) the last entry in shared memory says so, mostly
  *        |
  *        |  after structure edits
  *        |      formulas_begin()          formulas.c  formulas that refer to moved cells: a batch again
  *        |
  *      COMMIT           PostgreSQL                            WAL flushed, rows visible
  *        |
- *        |  7 publish   publish_sheet()           publish.c   set in the shared grid; cannot fail
+ *        |      life_xact_callback()     here, as XACT_EVENT_COMMIT
+ *        |  7 publish   publish_sheet()           publish.c   cannot fail
+ *        |                grid_tile_set()         grid.c      (grid) set in the shared grid
  *        |                follow_publish()        follow.c    (journal/follow) gateways woken
  *        v
  *      sheet lock released

@@ -2,9 +2,9 @@
  * publish.c - the end of a transaction that has edited sheets, in shared memory.
  *
  * Publication happens in XACT_EVENT_COMMIT: after the transaction has become visible, and before its locks are
- * released. An error there would be a PANIC. So nothing here allocates, raises an error, or waits for anything but the
- * entry's lock and, once for each sheet, the directory lock, whose holders never wait for an entry. All room was
- * reserved when the edits were staged.
+ * released. An error there would be a PANIC. So nothing here allocates or raises an error. All room was reserved when
+ * the edits were staged. It waits for the entry's lock alone, and for locks whose holders wait for nothing: of the list
+ * of followers (follow_publish), and of the worker's queue (publish_growth, recheck_taken_over).
  */
 #include "postgres.h"
 

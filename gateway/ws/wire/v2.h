@@ -1,8 +1,8 @@
 /*
  * v2.h - messages of protocol v2 (docs/PROTOCOL.md): one set, written as JSON or in a binary form. Pure C.
  *
- *   v2_layout.c  the fields of clients' messages, for both forms
- *   v2_read.c    messages of clients, from JSON; checks that both forms share
+ *   v2_layout.c  the fields of clients' messages, and checks of them, for both forms
+ *   v2_read.c    messages of clients, from JSON
  *   v2_binary.c  messages of clients, from the binary form
  *   v2_encode.c  messages of the gateway, in both forms
  */
