@@ -8,6 +8,7 @@
 #include "core/database.h"
 #include "core/gateway.h"
 #include "core/metrics.h"
+#include "db/pgresult.h"
 #include "ws/room/members.h"
 #include "ws/room/room.h"
 
@@ -16,7 +17,7 @@
 
 #define REPORT_S 5
 
-static int report_seconds;
+static int report_wait; /* seconds until the next report is due */
 static uint64_t report_edits; /* metrics.edits_committed, at the last report */
 static bool report_under_way;
 
@@ -54,6 +55,8 @@ static void
 report_on_answer(void *arg, PGresult *res)
 {
 	report_under_way = false;
+	if (!pgresult_succeeded(res))
+		report_wait = 0;
 }
 
 void
@@ -69,8 +72,11 @@ report_tick(void)
 						pgparam_int64(rate, (int64_t) (metrics.edits_committed - report_edits) / REPORT_S),
 						pgparam_text(report_admin_url(admin, sizeof(admin)))};
 
-	if (report_seconds++ % REPORT_S != 0 || report_under_way || !pgpool_is_up(database_pool(DATABASE_ACCOUNTS)))
+	if (report_wait > 0)
+		report_wait--;
+	if (report_wait > 0 || report_under_way || !pgpool_is_up(database_pool(DATABASE_ACCOUNTS)))
 		return;
+	report_wait = REPORT_S;
 	report_edits = metrics.edits_committed;
 	report_under_way = database_query(DATABASE_ACCOUNTS, 0, sql, 7, params, 0, report_on_answer, NULL);
 }

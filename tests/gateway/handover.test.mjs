@@ -146,6 +146,7 @@ test('a gateway is drained by command: all of its sheets move, it forwards clien
 	const typist = type(second, own[1]);
 	await Promise.all([writer.progress(20), typist.progress(20)]);
 	const v1 = writer.editor;
+	await cluster.reported(second);
 	const drained = await command('drain', second.host);
 	assert.equal(drained.code, 0, drained.stderr);
 	assert.match(drained.stdout, /drains: 0 open sheets are left/);
@@ -197,6 +198,7 @@ test('locks of ranges end when the sheet moves: the holder and who waits are clo
 	await next.next('range');
 	lock(next);
 	assert.ok((await next.next('blocked')).waits);
+	await cluster.reported(second);
 	assert.equal((await command('drain', second.host)).code, 0);
 	for (const client of [holder, next]) {
 		const { code, reason } = await client.waitClosed();

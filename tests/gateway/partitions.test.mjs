@@ -253,6 +253,7 @@ const faults = {
 		await waitUntil(async () => (await moved()).length > 0, 'sheets of protocol v2 to move', patienceMs);
 		t.diagnostic(`${(await moved()).length} sheets have moved to the new gateway`);
 		await progress();
+		await cluster.reported(fourth);
 		await cluster.command('drain', fourth.host);
 		assert.deepEqual([...(await cluster.serving(fourth)).keys()], []);
 		await progress();

@@ -432,6 +432,12 @@ export class Cluster {
 		return gateway.start(flags, options);
 	}
 
+	/** Until the database knows the gateway by its name, as `drain HOST:PORT` needs it. */
+	async reported({ host }) {
+		const sql = `SELECT count(*) FROM sheet.gateways WHERE address = '${host}' AND state = 'serving'`;
+		await waitUntil(async () => (await this.psql(sql)) === '1', `${host} to report`);
+	}
+
 	/** Runs a gateway that is expected to end by itself; resolves to {code, signal, stdout, stderr}. */
 	async runGateway(flags = {}, { extra = [], env = {}, timeoutMs = 60000 } = {}) {
 		const gateway = new Gateway(this, 99, await freePort(), undefined, await freePort());

@@ -160,6 +160,7 @@ async function handover() {
 			note('idle', await bench.during(() => sleep(3000), settled));
 			if (round === 0) note('join', await bench.during(() => cluster.addGateway(), settled));
 			else note('join', await bench.during(() => bench.command('resume', cluster.gateways[3].host), settled));
+			await cluster.reported(cluster.gateways[3]);
 			note('drain', await bench.during(() => bench.command('drain', cluster.gateways[3].host), settled));
 			const victim = cluster.gateways[1 + (round % 2)];
 			note('kill', await bench.during(() => victim.kill(), settled));
