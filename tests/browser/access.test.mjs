@@ -340,6 +340,22 @@ test('the page for everybody', { timeout: 420000 }, async (t) => {
 		assert.equal(await log(), before, 'presence is not logged');
 		assert.equal(await face.locator('.initial').evaluate((element) => getComputedStyle(element).backgroundColor), await ann.page.locator('.cell-cursor[data-user="bob"]').evaluate((element) => getComputedStyle(element).borderTopColor));
 	});
+
+	await step('a page that nobody touches asks for few frames, and draws what others do', async () => {
+		await ann.page.evaluate(() => {
+			const { requestAnimationFrame } = window;
+			window.framesAsked = 0;
+			window.requestAnimationFrame = (run) => requestAnimationFrame(run, window.framesAsked++);
+		});
+		const asked = () => ann.page.evaluate(() => window.framesAsked);
+		// A caret that blinks is drawn twice a second.
+		const askedIn = async (ms) => -(await asked()) + (await ann.page.waitForTimeout(ms).then(asked));
+		await waitUntil(async () => (await askedIn(1000)) < 12, 'the frames to end');
+		const shown = () => ann.page.locator('.cell-cursor[data-user="bob"]').evaluateAll((all) => all.map(({ dataset }) => dataset.cell).join());
+		const before = await shown();
+		await bob.page.keyboard.press('ArrowRight');
+		await waitUntil(async () => (await shown()) === before.replace('A', 'B'), "bob's selection");
+	});
 });
 
 /** Names of controls and texts that have no Chinese letter, except data, names of fonts, and what is the same in all languages. */

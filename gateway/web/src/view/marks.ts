@@ -1,7 +1,6 @@
 // marks.ts - coloured frames with names over Univer's canvas: the cells and ranges that others have locked, and their selections.
 //
-// Their positions are computed from the canvas's scrolling, zoom and frozen panes in each animation frame, while there are
-// marks.
+// Their positions are computed from the canvas's scrolling, zoom and frozen panes whenever the canvas was drawn.
 import type { Injector } from '@univerjs/core';
 import { IRenderManagerService, SHEET_VIEWPORT_KEY } from '@univerjs/engine-render';
 import { SheetSkeletonManagerService } from '@univerjs/sheets-ui';
@@ -90,8 +89,9 @@ export class MarkOverlay {
 		return element;
 	}
 
-	/** Positions the frames over their cells. Repeats while there are frames. */
-	private place(): void {
+	/** Positions the frames over their cells. */
+	place(): void {
+		cancelAnimationFrame(this.frame);
 		this.frame = 0;
 		if (this.frames.length === 0) return;
 		const surface = this.surface();
@@ -104,7 +104,6 @@ export class MarkOverlay {
 			element.style.height = `${box.height}px`;
 			element.classList.toggle('label-below', box.top < 22);
 		}
-		this.frame = requestAnimationFrame(() => this.place());
 	}
 
 	/** Moves the layer over the visible part of the grid. Returns null if there is none. */

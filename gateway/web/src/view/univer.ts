@@ -19,6 +19,7 @@ import { columnCountFor, GridExtent, leastColumns, leastRows, rowCountFor } from
 import { RowHeights } from './heights';
 import { Computing, type ComputingEvents } from './formulas/computing';
 import { startWorker } from './formulas/worker';
+import { drawFrames } from './frames';
 import { CellEditor } from './input/cell-editor';
 import { Guard } from './input/guard';
 import { limitMenu } from './input/menu';
@@ -91,6 +92,7 @@ export class UniverView implements SessionGrid {
 			() => queueMicrotask(() => this.arrange()),
 		);
 		this.cleanUps.push(
+			drawFrames(this.univer.__getInjector(), unitId, () => this.marks.place()),
 			readFunctionTexts(this.host, gridTexts, this.get(LocaleService)),
 			() => this.heights.dispose(),
 			() => this.typing.dispose(),
@@ -275,7 +277,10 @@ export class UniverView implements SessionGrid {
 		const keys = (event: KeyboardEvent) => this.structureKey(event);
 		this.host.addEventListener('keydown', keys, { capture: true });
 		addMoveItems(this.univer, (back) => this.moveSelected(back));
-		const resized = new ResizeObserver(() => this.reportView());
+		const resized = new ResizeObserver(() => {
+			this.reportView();
+			this.marks.refresh();
+		});
 		resized.observe(this.host);
 		this.cleanUps.push(() => resized.disconnect());
 	}
