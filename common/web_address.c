@@ -80,8 +80,7 @@ web_parse_host(const char *from, size_t len, WebAddress *to)
 	if (len > 0 && from[0] == '[')
 	{
 		if (from[len - 1] != ']' || !web_copy_host(from + 1, len - 2, to) ||
-			inet_pton(AF_INET6, to->host, bytes) != 1 ||
-			inet_ntop(AF_INET6, bytes, to->host, sizeof(to->host)) == NULL)
+			inet_pton(AF_INET6, to->host, bytes) != 1 || inet_ntop(AF_INET6, bytes, to->host, sizeof(to->host)) == NULL)
 			return "have an IPv6 address between its brackets";
 		return NULL;
 	}

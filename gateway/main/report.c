@@ -17,7 +17,7 @@
 
 #define REPORT_S 5
 
-static int report_wait; /* seconds until the next report is due */
+static int report_wait;		  /* seconds until the next report is due */
 static uint64_t report_edits; /* metrics.edits_committed, at the last report */
 static bool report_under_way;
 
