@@ -80,14 +80,23 @@ $$;
 COMMENT ON FUNCTION sheet.create_calendar(text, text, bigint) IS
 	'Creates a calendar: a sheet with the header of one, and a time zone. Returns its id.';
 
+CREATE FUNCTION sheet.calendar_columns(sheet_id bigint, as_uid bigint) RETURNS TABLE (name text, letters text, zone text)
+	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_calendar_columns';
+COMMENT ON FUNCTION sheet.calendar_columns(bigint, bigint) IS
+	'Internal: the columns of a calendar, by their names in lower case, each with the zone of the calendar. Viewers.';
+
+CREATE FUNCTION sheet.calendar_end(sheet_id bigint, as_uid bigint) RETURNS integer
+	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_calendar_end';
+COMMENT ON FUNCTION sheet.calendar_end(bigint, bigint) IS 'Internal: the row behind the last content of a calendar. Viewers.';
+
 -- Writes the cells of a row by the names of the header. row_no null: the row behind the last content. Returns the row.
 CREATE FUNCTION sheet.put_cells(sheet_id bigint, row_no integer, cells jsonb, as_uid bigint) RETURNS integer
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	c record;
 BEGIN
-	row_no := coalesce(row_no, (SELECT max(r."row") + 1 FROM sheet.range(sheet_id) r));
-	FOR c IN SELECT h.letters, k.value FROM jsonb_each_text(cells) k JOIN sheet.calendar_header(sheet_id) h ON h.name = lower(k.key) LOOP
+	row_no := coalesce(row_no, sheet.calendar_end(sheet_id, as_uid));
+	FOR c IN SELECT h.letters, k.value FROM jsonb_each_text(cells) k JOIN sheet.calendar_columns(sheet_id, as_uid) h ON h.name = lower(k.key) LOOP
 		PERFORM sheet.set_range(sheet_id, c.letters || row_no + 1, ARRAY[[c.value]], as_uid);
 	END LOOP;
 	RETURN row_no;
@@ -106,20 +115,23 @@ END
 $$;
 COMMENT ON FUNCTION sheet.check_object(jsonb) IS 'Internal: raises 22023 unless the cells are a JSON object.';
 
-CREATE FUNCTION sheet.check_cells(sheet_id bigint, cells jsonb) RETURNS void
+CREATE FUNCTION sheet.check_cells(sheet_id bigint, cells jsonb, as_uid bigint) RETURNS void
 	LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	unknown text := (SELECT min(k.name) FROM jsonb_object_keys(cells) k (name)
-		WHERE NOT EXISTS (SELECT FROM sheet.calendar_header(sheet_id) h WHERE h.name = lower(k.name)));
+	names text[];
+	zone text;
+	unknown text;
 BEGIN
+	SELECT array_agg(h.name), min(h.zone) INTO names, zone FROM sheet.calendar_columns(sheet_id, as_uid) h;
+	unknown := (SELECT min(k.name) FROM jsonb_object_keys(cells) k (name) WHERE lower(k.name) <> ALL (coalesce(names, '{}')));
 	IF unknown IS NOT NULL THEN
 		RAISE EXCEPTION 'the calendar has no column "%"', left(unknown, 40) USING ERRCODE = '22023',
 			DETAIL = 'The names of the columns are the contents of the first row.';
 	END IF;
-	PERFORM sheet.read_task((SELECT jsonb_object_agg(lower(k.key), coalesce(k.value, '')) FROM jsonb_each_text(cells) k), sheet.calendar_zone(sheet_id));
+	PERFORM sheet.read_task((SELECT jsonb_object_agg(lower(k.key), coalesce(k.value, '')) FROM jsonb_each_text(cells) k), zone);
 END
 $$;
-COMMENT ON FUNCTION sheet.check_cells(bigint, jsonb) IS 'Internal: raises 22023 unless the cells are a task.';
+COMMENT ON FUNCTION sheet.check_cells(bigint, jsonb, bigint) IS 'Internal: raises 22023 unless the cells are a task.';
 
 CREATE FUNCTION sheet.add_task(sheet_id bigint, cells jsonb, as_uid bigint DEFAULT NULL) RETURNS text
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -128,7 +140,7 @@ DECLARE
 BEGIN
 	PERFORM sheet.refresh_calendar(sheet_id, as_uid);
 	PERFORM sheet.check_object(cells);
-	PERFORM sheet.check_cells(sheet_id, cells);
+	PERFORM sheet.check_cells(sheet_id, cells, as_uid);
 	PERFORM sheet.put_cells(sheet_id, NULL, (SELECT jsonb_object_agg(lower(k.key), coalesce(k.value, '')) FROM jsonb_each_text(cells) k)
 		- 'uid' - 'instance' || jsonb_build_object('uid', task_uid), as_uid);
 	PERFORM sheet.refresh_calendar(sheet_id, as_uid);
@@ -290,7 +302,7 @@ BEGIN
 		|| CASE WHEN f.dates IS NOT NULL THEN jsonb_build_object('dates', sheet.times_between(f.dates, instance + interval '1 s', NULL, moved)) ELSE '{}' END
 		|| CASE WHEN f.except IS NOT NULL THEN jsonb_build_object('except', sheet.times_between(f.except, instance, NULL, moved)) ELSE '{}' END
 		|| changed || jsonb_build_object('uid', result);
-	PERFORM sheet.check_cells(sheet_id, changed);
+	PERFORM sheet.check_cells(sheet_id, changed, as_uid);
 	PERFORM sheet.put_cells(sheet_id, t."row", sheet.task_before(t.cells, t.rule, t.starts, t.zone, instance), as_uid);
 	PERFORM sheet.move_instances(sheet_id, task_uid, result, instance, moved, as_uid);
 	PERFORM sheet.put_cells(sheet_id, NULL, changed, as_uid);
@@ -318,14 +330,14 @@ BEGIN
 			changed := sheet.moved_cells(t.cells, t.rule, t.zone, moved) || changed;
 			PERFORM sheet.move_instances(sheet_id, task_uid, task_uid, '-infinity', moved, as_uid);
 		END IF;
-		PERFORM sheet.check_cells(sheet_id, t.cells || changed);
+		PERFORM sheet.check_cells(sheet_id, t.cells || changed, as_uid);
 		PERFORM sheet.put_cells(sheet_id, t."row", changed, as_uid);
 	ELSIF scope = 'this' THEN
 		IF t.own_row IS NULL THEN
 			moved := coalesce((sheet.read_time(changed->>'start', 'Start')).local - instance, '0');
 			changed := sheet.task_from(t.cells, t.starts, instance, moved) - 'repeats' || changed
 				|| jsonb_build_object('uid', task_uid, 'instance', sheet.time_text(instance, false));
-			PERFORM sheet.check_cells(sheet_id, changed);
+			PERFORM sheet.check_cells(sheet_id, changed, as_uid);
 		END IF;
 		PERFORM sheet.put_cells(sheet_id, t.own_row, changed, as_uid);
 	ELSE

@@ -25,6 +25,8 @@
 PG_FUNCTION_INFO_V1(sheet_set_calendar);
 PG_FUNCTION_INFO_V1(sheet_refresh_calendar);
 PG_FUNCTION_INFO_V1(sheet_tasks);
+PG_FUNCTION_INFO_V1(sheet_calendar_columns);
+PG_FUNCTION_INFO_V1(sheet_calendar_end);
 PG_FUNCTION_INFO_V1(sheet_calendar_entries);
 PG_FUNCTION_INFO_V1(sheet_agenda);
 PG_FUNCTION_INFO_V1(sheet_month_dots);
@@ -38,6 +40,9 @@ static CatalogQuery calendars_edited = {
 	{INT8OID}};
 static CatalogQuery calendars_header = {
 	"SELECT count(*) FROM sheet.calendar_header($1) h WHERE h.name IN ('title', 'start')", {INT8OID}};
+static CatalogQuery calendars_columns = {
+	"SELECT h.name, h.letters, sheet.calendar_zone($1) FROM sheet.calendar_header($1) h", {INT8OID}};
+static CatalogQuery calendars_end = {"SELECT coalesce(max(r.\"row\") + 1, 0)::int8 FROM sheet.range($1) r", {INT8OID}};
 static CatalogQuery calendars_set = {"UPDATE sheet.sheet SET calendar = $2 WHERE sheet_id = $1", {INT8OID, BOOLOID}};
 static CatalogQuery calendars_forget = {"SELECT sheet.forget_calendar($1)", {INT8OID}};
 /* Null: there is more to do. */
@@ -170,6 +175,25 @@ sheet_tasks(PG_FUNCTION_ARGS)
 {
 	permission_require(catalog_arg_sheet(fcinfo, 0), catalog_arg_int64(fcinfo, 1, 0), ROLE_VIEWER, false);
 	return catalog_return_rows(fcinfo, &calendars_tasks, fcinfo->args, true);
+}
+
+/* calendar_columns(sheet_id, as_uid) */
+Datum
+sheet_calendar_columns(PG_FUNCTION_ARGS)
+{
+	permission_require(catalog_arg_sheet(fcinfo, 0), catalog_arg_int64(fcinfo, 1, 0), ROLE_VIEWER, false);
+	return catalog_return_rows(fcinfo, &calendars_columns, fcinfo->args, true);
+}
+
+/* calendar_end(sheet_id, as_uid) */
+Datum
+sheet_calendar_end(PG_FUNCTION_ARGS)
+{
+	int64 end = 0;
+
+	permission_require(catalog_arg_sheet(fcinfo, 0), catalog_arg_int64(fcinfo, 1, 0), ROLE_VIEWER, false);
+	(void) catalog_find_int64(&calendars_end, fcinfo->args, true, &end);
+	PG_RETURN_INT32((int32) end);
 }
 
 static void

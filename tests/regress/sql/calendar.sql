@@ -185,6 +185,21 @@ SELECT sheet.refresh_calendar(:plain);
 SELECT sheet.create_calendar('Mine', 'UTC') AS mine \gset
 SELECT sheet.add_task(:mine, '{"Title": "Alone", "Start": "2026-12-01 10:00", "End": "1 h"}') IS NOT NULL AS added;
 RESET ROLE;
+-- gateways act for accounts and for guests
+CREATE ROLE cal_gateway IN ROLE sheet_gateway;
+SELECT link_id AS link FROM sheet.create_link(:id, 'editor') \gset
+SELECT link_id AS reader FROM sheet.create_link(:id) \gset
+SET ROLE cal_gateway;
+SELECT sheet.add_task(:id, '{"Title": "By a gateway", "Start": "2031-03-01 10:00", "Repeats": "daily"}', :ann) AS by_gateway \gset
+SELECT sheet.change_task(:id, :'by_gateway', '{"Title": "By a guest"}', 'this', '2031-03-02 10:00', -:link) = :'by_gateway' AS same;
+SELECT sheet.delete_task(:id, :'by_gateway', 'following', '2031-03-03 10:00', -:link);
+SELECT title, starts, rule FROM sheet.tasks(:id, -:link) WHERE task_uid = :'by_gateway';
+SELECT sheet.change_task(:id, :'by_gateway', '{"Title": "x"}', as_uid => :eve);
+SELECT sheet.change_task(:id, :'by_gateway', '{"Title": "x"}', as_uid => -:reader);
+SELECT sheet.calendar_end(:id, :eve);
+SELECT count(*) FROM sheet.calendar_columns(:id, :eve);
+RESET ROLE;
+DROP ROLE cal_gateway;
 SELECT serve(:mine);
 SET ROLE cal_ann;
 SELECT title, answer FROM sheet.agenda(NULL, '2026-12-01', '2026-12-02');
