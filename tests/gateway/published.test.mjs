@@ -368,6 +368,38 @@ test('all who watch one view are told', async () => {
 	assert.deepEqual(new Set(await Promise.all(all.map((watch) => watch.closed))), new Set([4404]));
 });
 
+test('watchers that vanish, send, ping or close while their links end leave nothing behind', async () => {
+	const fid = await sheet({ A1: '0' });
+	const acts = [
+		(socket) => socket.terminate(),
+		(socket) => socket.send('x'),
+		(socket) => socket.send(Buffer.alloc(70000)),
+		(socket) => Array.from({ length: 50 }, () => socket.ping('p'.repeat(125))),
+		(socket) => socket.close(1000, 'bye'),
+		(socket) => socket._socket.write(Buffer.from([0x8f, 0])),
+		(socket) => socket._socket.end(Buffer.from([0x88, 0x85, 0, 0, 0, 0, 3])),
+		() => {},
+	];
+	for (let round = 0; round < 8; round++) {
+		const links = await Promise.all(Array.from({ length: 4 }, () => create(fid)));
+		const keys = [...links.map(({ key }) => key), 'B'.repeat(22)];
+		const all = Array.from({ length: 80 }, (_, i) => new Watch(keys[i % keys.length]));
+		all.forEach(({ socket, opened }, i) => opened.then(() => acts[(i + round) % acts.length](socket)).catch(() => {}));
+		await Promise.all([set(fid, 'A1', String(round)), ...links.slice(round % 2).map(({ link }) => cluster.psql(`SELECT sheet.revoke_link(${link})`))]);
+		await Promise.all(links.map(({ link }) => cluster.psql(`SELECT sheet.revoke_link(${link})`)));
+		await Promise.all(all.map(({ closed }) => closed));
+	}
+	const { key } = await create(fid);
+	const watch = new Watch(key);
+	await watch.opened;
+	await waitUntil(async () => {
+		await set(fid, 'A1', String(Math.random()));
+		return watch.messages.length > 0;
+	}, 'the change');
+	watch.socket.close();
+	assert.equal(await watch.closed, 1005);
+});
+
 test('what is too large for a form is refused', async () => {
 	const fid = await sheet({ A1: 'a', ALL1000: 'far' });
 	const { key } = await create(fid);
