@@ -317,6 +317,7 @@ CREATE FUNCTION sheet.change_task(sheet_id bigint, task_uid text, cells jsonb, s
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	t record;
+	own record;
 	changed jsonb;
 	moved interval;
 	result text := task_uid;
@@ -338,6 +339,13 @@ BEGIN
 			changed := sheet.task_from(t.cells, t.starts, instance, moved) - 'repeats' || changed
 				|| jsonb_build_object('uid', task_uid, 'instance', sheet.time_text(instance, false));
 			PERFORM sheet.check_cells(sheet_id, changed, as_uid);
+		ELSE
+			SELECT k.cells, k.starts INTO own FROM sheet.tasks(sheet_id, as_uid) k WHERE k."row" = t.own_row;
+			moved := coalesce((sheet.read_time(changed->>'start', 'Start')).local - own.starts, '0');
+			IF moved <> '0' THEN
+				changed := sheet.moved_end(own.cells, moved) || changed;
+			END IF;
+			PERFORM sheet.check_cells(sheet_id, own.cells || changed, as_uid);
 		END IF;
 		PERFORM sheet.put_cells(sheet_id, t.own_row, changed, as_uid);
 	ELSE

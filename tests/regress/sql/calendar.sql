@@ -114,6 +114,8 @@ SELECT sheet.add_task(:id, '{"Title": "Trip", "Start": "2031-04-01 09:00", "End"
 	"Except": "2031-04-08 09:00", "Dates": "2031-04-20 09:00"}') AS trip \gset
 SELECT sheet.change_task(:id, :'trip', '{"Start": "2031-04-01 13:30"}') = :'trip' AS same;
 SELECT sheet.change_task(:id, :'trip', '{"Title": "Short", "Start": "2031-04-15 15:00", "End": "15:30"}', 'this', '2031-04-15 13:30') = :'trip' AS same;
+SELECT sheet.change_task(:id, :'trip', '{"Start": "2031-04-15 16:00"}', 'this', '2031-04-15 13:30') = :'trip' AS same;
+SELECT sheet.change_task(:id, :'trip', '{"Start": "soon"}', 'this', '2031-04-15 13:30');
 SELECT sheet.add_task(:id, '{"Title": "Walk", "Start": "2031-04-02 08:00", "End": "09:00", "Repeats": "daily"}') AS walk \gset
 SELECT sheet.change_task(:id, :'walk', '{"Start": "2031-04-04 22:30"}', 'following', '2031-04-04 08:00') <> :'walk' AS another;
 SELECT title, cells->>'start' AS starts, cells->>'end' AS ends, lasts, rule, cells->>'except' AS "except", cells->>'dates' AS dates FROM sheet.tasks(:id)
