@@ -297,31 +297,14 @@ ok($standby->poll_query_until('postgres', q{SELECT count(*) = 0 FROM sheet.file 
 $standby->stop;
 
 # ---- the clock ----
-# A library in front of the system's adds the seconds that a file has to the time of day.
-my ($clock, $offset) = map { $node->basedir . "/$_" } 'clock.so', 'offset';
-system_or_bail('cc', '-shared', '-fPIC', '-O1', '-o', $clock, "$FindBin::Bin/../lib/stepped_clock.c");
-
-sub step_clock
-{
-	my ($seconds) = @_;
-	append_to_file($offset, pack 'q', 0) if !-e $offset;
-	open my $file, '+<', $offset or die;
-	syswrite $file, pack 'q', $seconds;
-	close $file;
-}
-step_clock(0);
-{
-	local $ENV{LD_PRELOAD} = $clock;
-	local $ENV{STEPPED_CLOCK} = $offset;
-	$node->start;
-}
+start_with_clock($node);
 sql(q{SELECT upload('step ' || n, interval '10 min' + interval '1 ms' * n) FROM generate_series(1, 100) n; SELECT upload('awake', '1 h'); SELECT upload('after', '2 h')});
-step_clock(3600);
+step_clock($node, 3600);
 wait_until_removed($_, "the clock steps forward: $_") for 'step %', 'awake';
 is(is_there('after'), 1, 'what ends later is not removed');
 sql(q{SELECT upload('known', '20 s'); SELECT upload('now', '0')});
 wait_until_removed('now', 'a worker is awake');
-step_clock(0);
+step_clock($node, 0);
 sql(q{SELECT upload('back ' || n, '1 s') FROM generate_series(1, 100) n});
 my $wakes = stat_of('wakes');
 wait_until_removed('back %', 'the clock steps back: what ends soon is removed soon');
@@ -329,7 +312,7 @@ is_in_time('back %', 'the last one');
 is(is_there('known'), 1, 'what was to end is not removed early');
 sleep 2; # time is what is tested: a busy worker wakes thousands of times
 cmp_ok(stat_of('wakes') - $wakes, '<', 20, 'and no worker is busy');
-step_clock(7300);
+step_clock($node, 7300);
 wait_until_removed($_, "nor is anything forgotten: $_") for 'known', 'after';
 $node->stop;
 done_testing();

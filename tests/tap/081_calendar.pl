@@ -324,5 +324,31 @@ $node->safe_psql('restored', "SELECT sheet.set($calendar, 'A200', 'restored')");
 ok($node->poll_query_until('restored', "SELECT count(*) = 3 FROM sheet.agenda($uid[0], '2031-01-01', '2032-01-01') WHERE title = 'restored'"),
 	'which follow its calendars');
 
+# ---- the clock ----
+
+$node->stop;
+start_with_clock($node);
+sql(qq{SELECT sheet.set_range($calendar, 'A400', ARRAY[ARRAY['step', to_char(now() + interval '25 h', 'YYYY-MM-DD HH24:MI:SS'), '5 min', 'FREQ=DAILY;COUNT=3',
+	'p1', '', '1 h']])});
+
+sub reminders_come
+{
+	my ($n, $what) = @_;
+	ok($node->poll_query_until('postgres', "SELECT count(*) = $n FROM sheet.outbox WHERE title = 'step'"), $what);
+	return;
+}
+step_clock($node, 86410);
+reminders_come(1, 'the clock steps forward by a day: a reminder comes');
+step_clock($node, 0);
+sql(qq{SELECT sheet.set_range($calendar, 'A401', ARRAY[ARRAY['now', to_char(now() + interval '61 s', 'YYYY-MM-DD HH24:MI:SS'), '5 min', '', 'p1', '', '1 min']])});
+ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM sheet.outbox WHERE title = 'now'"), 'back: the next one that is due comes');
+step_clock($node, 2 * 86400 + 10);
+reminders_come(2, 'forward again: one more, and none twice');
+$node->stop('immediate');
+step_clock($node, 3 * 86400 + 10);
+start_with_clock($node);
+reminders_come(3, 'after a crash, and a step meanwhile, the last one');
+is(sql("SELECT count(DISTINCT starts_at) FROM sheet.outbox WHERE title = 'step'"), 3, 'each once');
+is(sql("SELECT count(*) FROM sheet.outbox WHERE title = 'step' AND created_at < starts_at - interval '1 h'"), 0, 'none before its time');
 $node->stop;
 done_testing();

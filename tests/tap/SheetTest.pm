@@ -14,7 +14,38 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(seed_random new_server batch start_writers wait_until_written end_writers check_sheets sheet_state wait_until_up
-  server_life wait_until_next_life new_session cache_is_at_rest install_model start_standby start_processes seconds_to_run rounds_to_run);
+  server_life wait_until_next_life new_session cache_is_at_rest install_model start_standby start_processes seconds_to_run rounds_to_run
+  start_with_clock step_clock);
+
+# Starts a server whose clock steps: a library in front of the system's adds the seconds of step_clock() to the time of day.
+sub start_with_clock
+{
+	my ($node) = @_;
+	my $clock = $node->basedir . '/clock.so';
+	system_or_bail('cc', '-shared', '-fPIC', '-O1', '-o', $clock, "$FindBin::Bin/../lib/stepped_clock.c") if !-e $clock;
+	step_clock($node, 0) if !-e clock_offset($node);
+	local $ENV{LD_PRELOAD} = $clock;
+	local $ENV{STEPPED_CLOCK} = clock_offset($node);
+	$node->start;
+	return;
+}
+
+sub clock_offset
+{
+	my ($node) = @_;
+	return $node->basedir . '/offset';
+}
+
+sub step_clock
+{
+	my ($node, $seconds) = @_;
+	my $offset = clock_offset($node);
+	append_to_file($offset, pack 'q', 0) if !-e $offset;
+	open my $file, '+<', $offset or die;
+	syswrite $file, pack 'q', $seconds;
+	close $file;
+	return;
+}
 
 # How long a test does what has no end of its own: `short` seconds in make check, `long` in make check-long, TIME if it is set.
 sub seconds_to_run
