@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DAV_NAMES_MAX 20000
+#define DAV_NAMES_MAX 49000
 
 static const char dav_get_sql[] = "SELECT c.name, c.etag, c.data FROM sheet.caldav_get($1, $2::text[], $3) c";
 static const char dav_etags_sql[] =
@@ -156,7 +156,7 @@ dav_multiget(Request *request, const XmlNode *root)
 	buf_put(&names, "}", 2);
 	buf_put(&hrefs, "}", 2);
 	if (count > DAV_NAMES_MAX)
-		dav_error(request, 507, XML_DAV, "number-of-matches-within-limits", "at most 20000 addresses");
+		dav_error(request, 507, XML_DAV, "number-of-matches-within-limits", "at most 49000 addresses");
 	else if (buf_failed(&names) || buf_failed(&hrefs))
 		request_out_of_memory(request);
 	else

@@ -20,6 +20,7 @@
 
 #define ROUTER_VALUES_MAX 1000	 /* in the body of a request; our routes need 5 */
 #define ROUTER_LARGE_MAX  131072 /* the same with LARGE_BODY: 16384 cells have 81920, of a guest */
+#define ROUTER_REPORT	  4		 /* times max-body-bytes */
 #define ROUTER_FORM_BYTES 65536	 /* of a form besides its file */
 #define ROUTER_ALLOW_MAX  128
 
@@ -355,6 +356,8 @@ router_body_limit(const Request *request)
 {
 	if (request->route->flags & PASTE)
 		return PASTE_BODY_BYTES;
+	if (request->method == METHOD_REPORT) /* it names tens of thousands of objects */
+		return ROUTER_REPORT * (int64_t) gateway.config.max_body_bytes;
 	return request->route->flags & STREAM ? gateway.config.max_upload_bytes + ROUTER_FORM_BYTES
 										  : gateway.config.max_body_bytes;
 }

@@ -6,7 +6,8 @@ CREATE FUNCTION pg_temp.note(name text, value numeric) RETURNS void LANGUAGE sql
 CREATE FUNCTION pg_temp.ms(since timestamptz) RETURNS numeric LANGUAGE sql AS
 	'SELECT (extract(epoch FROM clock_timestamp() - since) * 1000)::numeric';
 SELECT count(sheet.account_create('p' || i, NULL, 'x')) FROM generate_series(1, greatest(:persons, 100)) i \g /dev/null
-SELECT min(uid) AS first FROM sheet.account \gset
+SELECT uid AS first FROM sheet.account WHERE name = 'p1' \gset
+SELECT count(pg_temp.note(split_part(l, ' ', 1), split_part(l, ' ', 2)::numeric)) FROM string_to_table(:'sync', E'\n') l \g /dev/null
 
 -- ---- a cut of 100 persons x 200 repeats at 100: the longest of ten ----
 SELECT sheet.create_calendar('cut', 'Europe/Berlin') AS cut \gset
