@@ -3,8 +3,10 @@
 CREATE SEQUENCE sheet.calendar_edit_id_seq;
 CREATE TABLE sheet.calendar_edit (
 	edit_id bigint PRIMARY KEY DEFAULT nextval('sheet.calendar_edit_id_seq'),
-	sheet_id bigint NOT NULL
+	sheet_id bigint NOT NULL,
+	task_uid text COLLATE "C"
 );
+COMMENT ON COLUMN sheet.calendar_edit.task_uid IS 'of a task that was answered; null: cells were edited';
 COMMENT ON TABLE sheet.calendar_edit IS
 	'Commits of edits of calendars that the worker has not seen. Rows are only added, so that no commit waits for the worker.';
 
@@ -37,7 +39,12 @@ BEGIN
 			INSERT INTO sheet.timer AS t (kind, id, at) VALUES ('calendar', edited, next_at)
 				ON CONFLICT ON CONSTRAINT timer_pkey DO UPDATE SET at = excluded.at WHERE t.at <> excluded.at;
 		END IF;
-		DELETE FROM sheet.calendar_edit e WHERE e.edit_id = ANY (ids) AND e.sheet_id = edited AND next_at IS NOT NULL;
+		IF next_at IS NOT NULL THEN
+			PERFORM FROM sheet.calendar c WHERE c.sheet_id = edited FOR UPDATE;
+			PERFORM sheet.objects_changed(edited, ARRAY(SELECT e.task_uid FROM sheet.calendar_edit e JOIN sheet.calendar_object o
+				ON o.sheet_id = e.sheet_id AND o.task_uid = e.task_uid WHERE e.edit_id = ANY (ids) AND e.sheet_id = edited));
+			DELETE FROM sheet.calendar_edit e WHERE e.edit_id = ANY (ids) AND e.sheet_id = edited;
+		END IF;
 	END LOOP;
 	RETURN QUERY SELECT e.edit_id, NULL::timestamptz FROM sheet.calendar_edit e WHERE e.edit_id = ANY (ids);
 END

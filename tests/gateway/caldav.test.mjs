@@ -171,7 +171,8 @@ test('what has changed since a token', async () => {
 	// an answer is a change
 	const [task] = await cluster.rows(`SELECT task_uid FROM sheet.tasks(${id}) WHERE title = 'By SQL'`);
 	await cluster.psql(`SELECT sheet.answer(${id}, '${task.task_uid}', 'accepted', NULL, ${ben.uid})`);
-	const answered = await sync(syncToken(changes));
+	let answered;
+	await waitUntil(async () => responses((answered = await sync(syncToken(changes)))).length === 1, 'the answer');
 	assert.match(dataOf(responses(answered)[0][1]).replaceAll('\n ', ''), new RegExp(`PARTSTAT=ACCEPTED:urn:pg-sheet:account:${ben.username}`));
 	for (const token of ['x', `urn:pg-sheet:sync:${id}:999999999`, `urn:pg-sheet:sync:${id}:0`]) assert.match((await sync(token, 403)).text, /<valid-sync-token\/>/);
 });

@@ -35,9 +35,9 @@ PG_FUNCTION_INFO_V1(sheet_answer);
 PG_FUNCTION_INFO_V1(sheet_lock_calendar);
 
 static CatalogQuery calendars_edited = {
-	"WITH e AS (INSERT INTO sheet.calendar_edit (sheet_id) VALUES ($1) RETURNING edit_id) "
+	"WITH e AS (INSERT INTO sheet.calendar_edit (sheet_id, task_uid) VALUES ($1, $2) RETURNING edit_id) "
 	"INSERT INTO sheet.timer (kind, id, at) SELECT 'calendar edit', e.edit_id, clock_timestamp() FROM e",
-	{INT8OID}};
+	{INT8OID, TEXTOID}};
 static CatalogQuery calendars_header = {
 	"SELECT count(*) FROM sheet.calendar_header($1) h WHERE h.name IN ('title', 'start')", {INT8OID}};
 static CatalogQuery calendars_columns = {
@@ -85,18 +85,13 @@ static CatalogQuery calendars_answer = {"INSERT INTO sheet.answer (sheet_id, tas
 static CatalogQuery calendars_unanswer = {"DELETE FROM sheet.answer WHERE sheet_id = $1 AND task_uid = $2 AND uid = $3 "
 										  "AND instance = coalesce($4, '-infinity')",
 										  {INT8OID, TEXTOID, INT8OID, TIMESTAMPOID}};
-/* Programs see the answer in the calendar object. */
-static CatalogQuery calendars_answered = {
-	"SELECT sheet.objects_changed(c.sheet_id, ARRAY[$2]) FROM "
-	"(SELECT k.sheet_id FROM sheet.calendar k WHERE k.sheet_id = $1 FOR UPDATE) c",
-	{INT8OID, TEXTOID}};
 
 /* ---- edits ---- */
 
 static void
 calendars_note_edit(int64 sheet_id)
 {
-	NullableDatum args[] = {CATALOG_INT64(sheet_id)};
+	NullableDatum args[] = {CATALOG_INT64(sheet_id), CATALOG_NULL};
 
 	/* The commit has no snapshot of its own. */
 	PushActiveSnapshot(GetTransactionSnapshot());
@@ -289,6 +284,7 @@ sheet_answer(PG_FUNCTION_ARGS)
 								  " has no task with that UID, or no such occurrence, to which the account is invited.",
 								  sheet_id)));
 	catalog_execute(PG_ARGISNULL(2) ? &calendars_unanswer : &calendars_answer, args);
-	catalog_execute(&calendars_answered, args);
+	/* Programs see it in the calendar object. The worker changes that, so that an answer waits for nobody. */
+	catalog_execute(&calendars_edited, args);
 	PG_RETURN_VOID();
 }
