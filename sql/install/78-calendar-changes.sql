@@ -74,6 +74,7 @@ BEGIN
 	PERFORM sheet.set_property(id, NULL, 'timezone', to_jsonb(zone), as_uid);
 	PERFORM sheet.set_property(id, NULL, 'freeze', '{"rows": 1, "cols": 0}', as_uid);
 	PERFORM sheet.set_calendar(id, true, as_uid);
+	PERFORM sheet.refresh_calendar(id, as_uid);
 	RETURN id;
 END
 $$;

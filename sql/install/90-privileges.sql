@@ -26,6 +26,7 @@ CREATE OR REPLACE FUNCTION sheet.granted(OUT grantee text, OUT privilege text, O
 		('public', 'EXECUTE', 'ROUTINE', 'caldav_calendar caldav_calendars caldav_changes caldav_delete caldav_get caldav_list caldav_name caldav_put
 			caldav_query'),
 		('public', 'USAGE', 'TYPE', 'calendar_event calendar_part calendar_row task_fields'),
+		('public', 'EXECUTE', 'ROUTINE', 'calendar_state calendars task_info'),
 		-- A sheet may be open by its id alone, so only roles that monitor the whole server see ids.
 		('pg_monitor', 'SELECT', 'TABLE', 'cache_entries fsck_progress gateways'),
 		('pg_monitor', 'EXECUTE', 'ROUTINE', 'cache_entries_read fsck_progress_read'),

@@ -21,6 +21,14 @@ my %steps = (
 	# search 10,000 edits, more than the small database has
 	'routes_history.c history_find_sql' => 60,
 	'routes_history.c history_find_sql cells' => 1200,
+	# look up the sheet and the role for each cell, in indexes that have a level more
+	'api_calendars.c calendars_add_sql' => 80,
+	'api_calendars.c calendars_answer_sql' => 20,
+	'api_calendars.c calendars_change_sql' => 80,
+	'api_calendars.c calendars_create_sql' => 80,
+	'api_calendars.c calendars_delete_sql' => 80,
+	'api_calendars.c calendars_set_sql' => 80,
+	'api_calendars.c calendars_list_sql' => 120, # looks for calendars in the index of the account's 10,000 sheets
 	# in either database 16 more in some runs: pages that earlier statements have filled with what was undone
 	'api_versions.c api_commit_sql' => 20,
 	'api_versions.c api_rollback_sql' => 20,
@@ -41,6 +49,16 @@ my %parameters = (
 	'access_tokens.c access_tokens_find_sql' => [q{sha256('token 7')}],
 	'access_tokens.c use_sql' => [ '$token', '|UPDATE sheet.access_token SET last_used = NULL WHERE token_id = $token' ],
 	'accounts.c opening_sql' => [ '$busy', '$guest', '|UPDATE sheet.member SET opened_at = opened_at - interval $$2 hours$$ WHERE sheet_id = $busy AND uid = $guest' ],
+	'api_calendars.c calendars_add_sql' => [ '$team', q{'{"Title": "x", "Start": "2031-01-01 10:00"}'}, '$rich' ],
+	'api_calendars.c calendars_answer_sql' => [ '$team', q{'daily'}, q{'accepted'}, 'NULL', '$guest' ],
+	'api_calendars.c calendars_change_sql' => [ '$team', q{'daily'}, q{'{"Place": "x"}'}, q{'all'}, 'NULL', '$rich' ],
+	'api_calendars.c calendars_create_sql' => [ q{'new'}, q{'Europe/Berlin'}, '$rich' ],
+	'api_calendars.c calendars_delete_sql' => [ '$team', q{'daily'}, q{'this'}, q{'2031-01-02 09:00'}, '$rich' ],
+	'api_calendars.c calendars_dots_sql' => [ '$guest', q{'2031-01'}, q{'UTC'} ],
+	'api_calendars.c calendars_entries_sql' => [ q{'{$team}'}, q{'2031-01-01'}, q{'2031-02-01'}, '$guest' ],
+	'api_calendars.c calendars_list_sql' => ['$rich'],
+	'api_calendars.c calendars_set_sql' => [ '$team', '$rich' ],
+	'api_calendars.c calendars_task_sql' => [ '$team', q{'daily'}, q{'2031-01-02 09:00'}, '$rich' ],
 	'api_cells.c write_cells_sql' => [ '$busy', $set, '$last - 5', 'false', 'true', '$guest' ],
 	'api_cells.c write_cells_sql append' => [ '$busy', $set, 'NULL', 'true', 'true', '$guest' ],
 	'api_cells.c link_write_sql' => [ $set, '3', '3', 'true', '-$rect' ],
@@ -273,6 +291,10 @@ END
 \$\$;
 SELECT count(sheet.share(id('busy'), a.name, 'editor')) FROM sheet.account a WHERE a.name NOT IN ('account 1', 'account 5', 'account 6') AND a.uid < (SELECT min(uid) + $size->{members} FROM sheet.account);
 SELECT count(sheet.share(s.sheet_id, 'account 2', 'editor')) FROM sheet.sheet s WHERE s.owner = id('rich') AND s.name LIKE 'sheet %';
+INSERT INTO ids SELECT 'team', sheet.create_calendar('team', 'UTC', id('rich'));
+SELECT sheet.share(id('team'), 'account 2', 'viewer');
+SELECT sheet.set_range(id('team'), 'A2', ARRAY[['daily', '2031-01-01 09:00', '1 h', 'FREQ=DAILY;COUNT=10', 'account 1, account 2', '', '', '', '', '', '', 'daily']]);
+SELECT sheet.refresh_calendar(id('team'));
 INSERT INTO sheet.file (sheet_id, name, uid, size, etag) SELECT id('busy'), CASE n % 2 WHEN 0 THEN 'file ' || n ELSE 'picture (' || n / 2 + 2 || ').png' END, id('rich'), 1, '' FROM generate_series(1, $size->{files}) n;
 INSERT INTO sheet.file (sheet_id, name, uid, size, etag) VALUES (id('busy'), 'picture.png', id('rich'), 1, ''), (id('busy'), 'file 7', id('rich'), 1, ''), (id('quiet'), 'a', id('rich'), 1, ''), (id('quiet'), 'b', id('rich'), 1, '');
 INSERT INTO sheet.file_part SELECT upload_id, 0, 'x' FROM sheet.file;

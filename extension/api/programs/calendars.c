@@ -33,6 +33,9 @@ PG_FUNCTION_INFO_V1(sheet_month_dots);
 PG_FUNCTION_INFO_V1(sheet_busy);
 PG_FUNCTION_INFO_V1(sheet_answer);
 PG_FUNCTION_INFO_V1(sheet_lock_calendar);
+PG_FUNCTION_INFO_V1(sheet_calendars);
+PG_FUNCTION_INFO_V1(sheet_task_info);
+PG_FUNCTION_INFO_V1(sheet_calendar_state);
 
 static CatalogQuery calendars_edited = {
 	"WITH e AS (INSERT INTO sheet.calendar_edit (sheet_id, task_uid) VALUES ($1, $2) RETURNING edit_id) "
@@ -56,6 +59,30 @@ static CatalogQuery calendars_tasks = {
 	"t.cells, t.problem FROM sheet.task t LEFT JOIN sheet.series s ON s.series_id = t.series_id WHERE t.sheet_id = $1 "
 	"ORDER BY t.row_no",
 	{INT8OID}};
+/* OFFSET 0 as in list_page (api/functions/list.c). */
+static CatalogQuery calendars_list = {
+	"SELECT l.sheet_id, l.name, (SELECT a.name FROM sheet.account a WHERE a.uid = l.owner_uid), l.role, "
+	"coalesce((SELECT c.zone FROM sheet.calendar c WHERE c.sheet_id = l.sheet_id), 'UTC') "
+	"FROM (SELECT m.sheet_id FROM sheet.sheet h JOIN sheet.member m ON m.sheet_id = h.sheet_id AND m.uid = $1 "
+	"WHERE h.calendar AND h.trashed_at IS NULL AND (m.role IS NOT NULL OR m.link_no IS NOT NULL) LIMIT 1000) m "
+	"CROSS JOIN LATERAL (SELECT s.* FROM sheet.listed s WHERE s.uid = $1 AND s.sheet_id = m.sheet_id OFFSET 0) l "
+	"ORDER BY l.name, l.sheet_id",
+	{INT8OID}};
+static CatalogQuery calendars_state = {
+	"SELECT c.done_seq, (SELECT coalesce(min(r.expanded_to), 'infinity') FROM sheet.series r WHERE r.sheet_id = $1 "
+	"AND r.expanded_to < 'infinity') FROM sheet.calendar c WHERE c.sheet_id = $1",
+	{INT8OID}};
+static CatalogQuery calendars_task = {
+	"SELECT s.starts, s.all_day, s.zone, s.rule IS NOT NULL OR s.dates IS NOT NULL, t.cells, o.cells, t.problem, "
+	"(SELECT jsonb_agg(jsonb_build_object('name', a.name, 'answer', sheet.answer_of($1, $2, a.uid, "
+	"coalesce($3, '-infinity'))) ORDER BY a.name) FROM sheet.guest_list l, sheet.account a "
+	"WHERE l.list_id = coalesce(os.list_id, s.list_id) AND a.uid = ANY (l.uids) "
+	"AND coalesce(coalesce(o.cells, t.cells)->>'who', '') <> '') "
+	"FROM sheet.task t LEFT JOIN sheet.series s ON s.series_id = t.series_id "
+	"LEFT JOIN sheet.task o ON o.sheet_id = $1 AND o.task_uid = $2 AND o.instance = $3 "
+	"LEFT JOIN sheet.series os ON os.series_id = o.series_id "
+	"WHERE t.sheet_id = $1 AND t.task_uid = $2 AND t.instance IS NULL LIMIT 1",
+	{INT8OID, TEXTOID, TIMESTAMPOID}};
 static CatalogQuery calendars_entries = {"SELECT * FROM sheet.read_entries($1, $2, $3)",
 										 {INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID}};
 static CatalogQuery calendars_agenda = {"SELECT * FROM sheet.read_agenda($1, $2, $3)",
@@ -189,6 +216,32 @@ sheet_calendar_end(PG_FUNCTION_ARGS)
 	permission_require(catalog_arg_sheet(fcinfo, 0), catalog_arg_int64(fcinfo, 1, 0), ROLE_VIEWER, false);
 	(void) catalog_find_int64(&calendars_end, fcinfo->args, true, &end);
 	PG_RETURN_INT32((int32) end);
+}
+
+/* calendars(as_uid) */
+Datum
+sheet_calendars(PG_FUNCTION_ARGS)
+{
+	NullableDatum args[] = {CATALOG_INT64(permission_uid(catalog_arg_int64(fcinfo, 0, 0)))};
+
+	return catalog_return_rows(fcinfo, &calendars_list, args, true);
+}
+
+/* calendar_state(sheet_id, as_uid) */
+Datum
+sheet_calendar_state(PG_FUNCTION_ARGS)
+{
+	permission_require(catalog_arg_sheet(fcinfo, 0), catalog_arg_int64(fcinfo, 1, 0), ROLE_VIEWER, false);
+	return catalog_return_rows(fcinfo, &calendars_state, fcinfo->args, true);
+}
+
+/* task_info(sheet_id, task_uid, instance, as_uid) */
+Datum
+sheet_task_info(PG_FUNCTION_ARGS)
+{
+	permission_require(catalog_arg_sheet(fcinfo, 0), catalog_arg_int64(fcinfo, 3, 0), ROLE_VIEWER, false);
+	catalog_require_arg(fcinfo, 1, "task");
+	return catalog_return_rows(fcinfo, &calendars_task, fcinfo->args, true);
 }
 
 static void

@@ -1,6 +1,6 @@
 /*
- * api.h - routes for programs, below /v2: sheets, their cells, versions, members and files, and access tokens. The
- * answers are JSON, and errors have statuses of HTTP's. docs/openapi.yaml describes them.
+ * api.h - routes for programs, below /v2: sheets, their cells, versions, members and files, access tokens, and
+ * calendars. The answers are JSON, and errors have statuses of HTTP's. docs/openapi.yaml describes them.
  */
 #ifndef API_H
 #define API_H
@@ -40,6 +40,22 @@ extern bool check_append_rows(Request *request); /* {values}; column and input i
 extern void route_write_cells(Request *request);
 extern bool check_patch_part(Request *request); /* {cells}; input in the query */
 extern void route_write_part(Request *request);
+
+/* ---- api_calendars.c ---- */
+extern void route_list_calendars(Request *request);
+extern bool check_create_calendar(Request *request); /* {name, zone} */
+extern void route_create_calendar(Request *request);
+extern void route_set_calendar(Request *request);
+extern void route_calendar_entries(Request *request);
+extern void route_calendar_dots(Request *request);
+extern bool check_add_task(Request *request); /* {cells} */
+extern void route_add_task(Request *request);
+extern void route_describe_task(Request *request);
+extern bool check_change_task(Request *request); /* {cells, scope, instance} */
+extern void route_change_task(Request *request);
+extern void route_delete_task(Request *request);
+extern bool check_answer_task(Request *request); /* {answer, instance} */
+extern void route_answer_task(Request *request);
 
 /* ---- what they share ---- */
 /* An error of the database. A refusal for want of a role says which one is needed. */

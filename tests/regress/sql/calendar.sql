@@ -73,6 +73,12 @@ SELECT title, starts, lasts, rule, until_at, cells->>'except' AS "except", probl
 -- answers, of all and of one
 SELECT sheet.answer(:id, :'later', 'declined', NULL, :bob);
 SELECT sheet.answer(:id, :'later', 'accepted', '2031-01-06 10:00', :bob);
+SELECT sheet_id = :id AS same, name, owner, role, zone FROM sheet.calendars(:ann);
+SELECT seq > 0 AS seq, expanded_to FROM sheet.calendar_state(:id, :ann);
+SELECT count(*) FROM sheet.calendars(:eve);
+SELECT starts, all_day, zone, repeats, cells->>'title' AS title, own_cells, problem, persons FROM sheet.task_info(:id, :'later', '2031-01-06 10:00', :ann);
+SELECT starts, own_cells->>'title' AS own, persons FROM sheet.task_info(:id, :'standup', '2030-12-31 09:00', :ann);
+SELECT count(*) FROM sheet.task_info(:id, 'none', NULL, :ann);
 SELECT starts_at, answer FROM sheet.agenda(:bob, '2031-01-03', '2031-02-01');
 SELECT sheet.answer(:id, :'later', NULL, NULL, :bob);
 SELECT DISTINCT answer FROM sheet.agenda(:bob, '2031-01-03', '2031-02-01') ORDER BY 1;
