@@ -15,7 +15,7 @@ import { memberRows } from '../lib/members.mjs';
 import { call, multipart, post, register, request } from '../lib/client.mjs';
 
 const methods = ['get', 'post', 'put', 'patch', 'delete'];
-const document = parse(fs.readFileSync(path.join(repository, 'docs/openapi.yaml'), 'utf8'));
+const document = parse(fs.readFileSync(path.join(repository, 'docs/openapi.yaml'), 'utf8'), { merge: true, maxAliasCount: -1 });
 const operations = Object.entries(document.paths).flatMap(([address, item]) =>
 	methods.filter((method) => item[method]).map((method) => ({ ...item[method], address, method: method.toUpperCase() })),
 );

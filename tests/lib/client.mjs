@@ -10,6 +10,7 @@ import https from 'node:https';
 import crypto from 'node:crypto';
 import assert from 'node:assert/strict';
 import WebSocket from 'ws';
+import { undocumented } from './documented.mjs';
 import { waitUntil } from './processes.mjs';
 
 /** One request; resolves to {status, headers, body: Buffer, text, json}. json is undefined when the body is not JSON. */
@@ -34,6 +35,8 @@ export function request(gateway, method, path, { headers = {}, body, timeoutMs =
 					// Each refusal for now tells when to try again. What has no such id is not the gateway's answer.
 					if ((status === 503 || status === 429) && given['x-request-id'] && !(Number(given['retry-after']) > 0))
 						reject(new Error(`${method} ${path}: ${status} without Retry-After: ${text}`));
+					const problem = undocumented(method, path, { status, headers: given, text });
+					if (problem) reject(new Error(problem));
 					resolve({ status, headers: given, body: bytes, text, json });
 				});
 			},
@@ -199,8 +202,10 @@ export class Editor {
 				answer.on('data', (part) => parts.push(part));
 				answer.on('end', () => {
 					const text = Buffer.concat(parts).toString();
-					const error = new Error(`upgrade refused: ${answer.statusCode} ${text}`);
-					Object.assign(error, { status: answer.statusCode, headers: answer.headers, text });
+					const refusal = { status: answer.statusCode, headers: answer.headers, text };
+					const problem = undocumented('GET', query, refusal);
+					const error = new Error(problem ?? `upgrade refused: ${answer.statusCode} ${text}`);
+					Object.assign(error, problem ? {} : refusal);
 					try {
 						error.json = JSON.parse(text);
 					} catch {
