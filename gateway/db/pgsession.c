@@ -29,12 +29,13 @@ typedef struct SessionSetting
 
 /*
  * Times and numbers come as text, names as UTF-8; statements wait as long as the gateway's classes say; group commits
- * are at read committed. TimeZone is the operator's: times that are shown have their offset.
+ * are at read committed.
  */
 static const SessionSetting settings[] = {
 	{"client_encoding", "UTF8", 0},
 	{"DateStyle", "ISO, MDY", 0},
 	{"IntervalStyle", "postgres", 0},
+	{"TimeZone", "UTC", 0},
 	{"bytea_output", "hex", 0},
 	{"extra_float_digits", "1", 0},
 	{"standard_conforming_strings", "on", 0},

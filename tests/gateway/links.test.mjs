@@ -54,7 +54,7 @@ describe('a guest', () => {
 			const zoe = await enter(key, ' Zoe'.trim());
 			const { token, expires, ...rest } = zoe;
 			assert.deepEqual(rest, { fid, role: 'editor', uid: guestBase + link, username: 'Zoe (guest)' });
-			assert.equal(tokenClaims(token).exp, expires);
+			assert.equal(Date.parse(expires) / 1000, tokenClaims(token).exp);
 			assert.deepEqual([tokenClaims(token).uid, tokenClaims(token).name], [-link, 'Zoe (guest)']);
 			const owner = await RawClient.open(gateway, anna, fid, { encoding });
 			const guest = await RawClient.open(gateway, zoe, fid, { encoding, client: 77 });
@@ -499,7 +499,8 @@ describe('the end of a link', () => {
 		await cluster.psql(`UPDATE sheet.link SET expires_at = clock_timestamp() + interval '4 s' WHERE link_id = ${link}`);
 		const zoe = await enter(key);
 		const end = Number(await cluster.psql(`SELECT extract(epoch FROM expires_at) * 1000 FROM sheet.link WHERE link_id = ${link}`));
-		assert.ok(zoe.expires * 1000 >= end - 100 && zoe.expires * 1000 - end < 1200, `the token expires ${zoe.expires * 1000 - end} ms after the link`);
+		const late = Date.parse(zoe.expires) - end;
+		assert.ok(late >= -100 && late < 1200, `the token expires ${late} ms after the link`);
 		const guests = [await RawClient.open(gateway, zoe, fid, { client: 5 }), await RawClient.open(gateway, zoe, fid, { client: 6, encoding: 'binary' })];
 		const old = await Editor.open(gateway, zoe, fid);
 		const everyone = [...guests, old];
@@ -521,7 +522,7 @@ describe('the end of a link', () => {
 		const fid = await newSheet(gateway, anna);
 		const { link, key } = await create(fid, { expires: null });
 		const guest = await RawClient.open(gateway, await enter(key), fid);
-		assert.equal((await change(fid, link, { expires: Math.floor(Date.now() / 1000) + 2 })).status, 200);
+		assert.equal((await change(fid, link, { expires: new Date(Date.now() + 2000).toISOString() })).status, 200);
 		assert.equal((await guest.waitClosed()).code, 4401);
 	});
 
@@ -577,7 +578,7 @@ describe('the end of a link', () => {
 describe('the owner', () => {
 	test('sees the links, without keys, and how often they were used', async () => {
 		const fid = await newSheet(gateway, anna);
-		const expires = Math.floor(Date.now() / 1000) + 3600;
+		const expires = `${new Date(Date.now() + 3600000).toISOString().slice(0, 19)}Z`;
 		const { link, key } = await create(fid, { role: 'commenter', expires, label: 'Board', password: 'p' });
 		const open = await create(fid, { expires: null });
 		const week = await create(fid);
@@ -588,7 +589,7 @@ describe('the owner', () => {
 		assert.ok(Date.parse(createdAt) > 0);
 		assert.deepEqual(board, { link, role: 'commenter', label: 'Board', expires, ref: null, password: true, state: 'valid', uses: 0, lastUsed: null, createdBy: anna.username, embed: null, index: false });
 		assert.equal(shown[1].expires, null);
-		assert.ok(Math.abs(shown[0].expires - Date.now() / 1000 - 7 * 86400) < 600);
+		assert.ok(Math.abs(Date.parse(shown[0].expires) - Date.now() - 7 * 86400000) < 600000);
 		assert.deepEqual([shown[0].link, shown[0].label], [week.link, `Link ${week.link}`]);
 		await waitUntil(async () => (await list(fid))[1].uses === 3, 'the uses to be stored', 60000);
 		assert.ok(Date.parse((await list(fid))[1].lastUsed) > 0);
@@ -603,7 +604,7 @@ describe('the owner', () => {
 		for (const answer of [await change(fid, link, { role: 'editor' }, ben), await revoke(fid, link, ben), await revoke(fid, 999999, ben)]) assert.equal(answer.status, 403);
 		for (const answer of [await change(other, link, { role: 'editor' }), await revoke(other, link), await revoke(fid, 999999)]) assert.equal(answer.status, 404, answer.text);
 		assert.equal((await revoke(987654321, link)).status, 404);
-		for (const values of [{ role: 'owner' }, { role: 5 }, { expires: 1 }, { expires: 'soon' }, { label: '' }, { label: 'a\nb' }, { password: 'x'.repeat(1025) }])
+		for (const values of [{ role: 'owner' }, { role: 5 }, { expires: 1 }, { expires: 'soon' }, { expires: 'infinity' }, { expires: '1970-01-01T00:00:01Z' }, { expires: '2033-05-18 03:33:20Z' }, { expires: '2033-05-18T03:33:20' }, { expires: '2033-13-01T00:00:00Z' }, { label: '' }, { label: 'a\nb' }, { password: 'x'.repeat(1025) }])
 			assert.equal((await post(gateway, `/v2/sheets/${fid}/links`, { token: anna.token, ...values })).status, 400, JSON.stringify(values));
 		for (const values of [{ blocked: 'yes' }, { blocked: null }, { role: 'owner' }, { expires: 1 }]) assert.equal((await change(fid, link, values)).status, 400, JSON.stringify(values));
 		for (const wrong of ['x', '0', '', `${link}/`]) assert.equal((await change(fid, wrong, {})).status, 404, wrong);

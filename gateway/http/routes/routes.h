@@ -158,6 +158,8 @@ extern void routes_put_number(Buf *to, const char *name, const char *value);
 /* The member "uid" of an author, in the form of messages: see edit_uid_to_number(). */
 extern void routes_put_uid(Buf *to, const char *uid);
 extern void routes_put_time_member(Buf *to, const char *name, const char *value);
+/* The same of a time in seconds since 1970. */
+extern void routes_put_time(Buf *to, const char *name, int64_t seconds);
 /* A value of a result: null, or as one of these functions writes it. */
 extern void routes_put_optional(Buf *to, const PGresult *res, int row, int column, const char *name, RoutesPut put);
 /* Appends the member "url", behind others: the address of a file, which opens it for everybody. */

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define SHEET_MIN_ROWS 10
 #define SHEET_MIN_COLS 10
@@ -61,19 +62,29 @@ void
 routes_put_time_member(Buf *to, const char *name, const char *value)
 {
 	char iso[64];
-	size_t len = (size_t) snprintf(iso, sizeof(iso), "%s", value);
-	char *space = strchr(iso, ' ');
+	char *space, *zone;
 
-	/* 2026-11-21 05:06:07.123456+00 */
-	if (space != NULL)
-		*space = 'T';
-	if (len > 3 && len < sizeof(iso) - 4 && (iso[len - 3] == '+' || iso[len - 3] == '-'))
+	/* 2026-11-21 05:06:07.123456+00: pgsession.c sets the time zone. */
+	snprintf(iso, sizeof(iso), "%s", value);
+	space = strchr(iso, ' ');
+	zone = strchr(iso, '+');
+	if (space != NULL && zone != NULL)
 	{
-		if (strcmp(iso + len - 3, "+00") == 0)
-			strcpy(iso + len - 3, "Z");
-		else
-			strcat(iso, ":00");
+		*space = 'T';
+		strcpy(zone, "Z");
 	}
+	routes_put_member(to, name, iso);
+}
+
+void
+routes_put_time(Buf *to, const char *name, int64_t seconds)
+{
+	char iso[64] = "";
+	time_t at = (time_t) seconds;
+	struct tm tm;
+
+	if (gmtime_r(&at, &tm) != NULL)
+		(void) strftime(iso, sizeof(iso), "%Y-%m-%dT%H:%M:%SZ", &tm);
 	routes_put_member(to, name, iso);
 }
 

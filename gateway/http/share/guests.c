@@ -255,7 +255,8 @@ enter_admit(Request *request)
 	routes_put_member(&body, "role", entry->role);
 	buf_printf(&body, ",\"uid\":%llu", (unsigned long long) edit_uid_to_number((uint64_t) entry->claims.uid));
 	routes_put_member(&body, "username", entry->claims.name);
-	buf_printf(&body, ",\"expires\":%lld}", (long long) entry->claims.expires_at);
+	routes_put_time(&body, "expires", entry->claims.expires_at);
+	buf_puts(&body, "}");
 	request->no_store = true;
 	request_json(request, 200, &body);
 }

@@ -12,20 +12,19 @@
 #include "http/share/share.h"
 #include "ws/cache/changes.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define LINK_DAYS 7 /* of a link that is created without an end */
-
-static const char links_list_sql[] = "SELECT link_id, role, label, ceil(extract(epoch FROM expires_at))::int8, ref, "
+static const char links_list_sql[] = "SELECT link_id, role, label, expires_at, ref, "
 									 "has_password, state, uses, last_used, "
 									 "created_by, created_at, embed, index_ok FROM sheet.links($1, $2)";
 static const char link_create_sql[] =
-	"SELECT link_id, key FROM sheet.create_link($1, $2, to_timestamp($3::float8), $4, $5, $6, $8, $9, $10, $7)";
+	"SELECT link_id, key FROM sheet.create_link($1, $2, CASE $3::text WHEN '' THEN now() + interval '7 days' "
+	"ELSE $3::text::timestamptz END, $4, $5, $6, $8, $9, $10, $7)";
 /* Only a link of the sheet of the path. */
-static const char link_change_sql[] = "SELECT sheet.change_link($3, $4, CASE $5::int8 WHEN 0 THEN 'infinity' "
-									  "ELSE to_timestamp($5::float8) END, $6, $7, "
-									  "$8, $9, $10, as_uid => $2) WHERE sheet.has_link($1, $3, $2)";
+static const char link_change_sql[] = "SELECT sheet.change_link($3, $4, $5, $6, $7, $8, $9, $10, as_uid => $2) "
+									  "WHERE sheet.has_link($1, $3, $2)";
 static const char link_revoke_sql[] = "SELECT sheet.revoke_link($3, $2) WHERE sheet.has_link($1, $3, $2)";
 
 /* ---- arguments ---- */
@@ -48,14 +47,26 @@ link_is_choice(const Request *request, const char *name)
 	return item == NULL || cJSON_IsBool(item);
 }
 
-/* The end: absent, null (none), or seconds since 1970. */
+/* The end: absent, null (none), or a time of RFC 3339. The database checks its numbers. */
 static bool
 link_is_time(const Request *request)
 {
 	const cJSON *item = request_member(request, "expires");
-	int64_t seconds;
+	const char *zone;
+	int time = 0, offset = 0;
 
-	return item == NULL || cJSON_IsNull(item) || request_number(request, "expires", 1, INT64_C(1) << 40, &seconds);
+	if (item == NULL || cJSON_IsNull(item))
+		return true;
+	if (!cJSON_IsString(item))
+		return false;
+	(void) sscanf(item->valuestring, "%*4[0-9]-%*2[0-9]-%*2[0-9]T%*2[0-9]:%*2[0-9]:%*2[0-9]%n", &time);
+	if (time != 19)
+		return false;
+	zone = item->valuestring + time;
+	if (*zone == '.')
+		zone += 1 + strspn(zone + 1, "0123456789");
+	(void) sscanf(zone, "%*1[+-]%*2[0-9]:%*2[0-9]%n", &offset);
+	return strcmp(zone, "Z") == 0 || (offset == 6 && zone[6] == '\0');
 }
 
 bool
@@ -69,7 +80,7 @@ check_link_values(Request *request)
 	else if (!link_is_choice(request, "index"))
 		request_error(request, 400, "index is true or false");
 	else if (!link_is_time(request))
-		request_error(request, 400, "expires is the end in seconds since 1970, or null for none");
+		request_error(request, 400, "expires is the end, as 2026-12-31T23:00:00Z, or null for none");
 	else if (request_string(request, "password", &password) && strlen(password) > PASSWORD_MAX)
 		request_error(request, 400, "a password has at most 1024 bytes");
 	else
@@ -142,15 +153,13 @@ link_hash_password(Request *request, RequestNext next)
 		next(request);
 }
 
-/* otherwise: if the member is absent. Null: none. */
+/* absent: if the member is absent. */
 static PgParam
-link_time(Request *request, PgParam none, PgParam otherwise)
+link_time(Request *request, const char *none, const char *absent)
 {
-	int64_t seconds;
+	const cJSON *item = request_member(request, "expires");
 
-	if (request_member(request, "expires") == NULL)
-		return otherwise;
-	return request_number(request, "expires", 1, INT64_C(1) << 40, &seconds) ? request_int64(request, seconds) : none;
+	return pgparam_text(item == NULL ? absent : cJSON_IsString(item) ? item->valuestring : none);
 }
 
 /* ---- answers ---- */
@@ -219,7 +228,7 @@ link_create(Request *request)
 	(void) request_string(request, "role", &role);
 	request_query(request, DATABASE_LONG, link_create_sql,
 				  PARAMS(request_sheet(request), pgparam_text(role),
-						 link_time(request, pgparam_null(), request_int64(request, gateway_now() + LINK_DAYS * 86400)),
+						 link_time(request, NULL, ""),
 						 link_text(request, "ref"), link_password(request), link_text(request, "label"),
 						 request_uid(request), link_text(request, "embed"), link_choice(request, "index"),
 						 conditional ? request_int64(request, seq) : pgparam_null()),
@@ -252,7 +261,7 @@ link_change(Request *request)
 	(void) request_parse_id(request->part, &request->number); /* hashing a password has changed it */
 	request_query(request, DATABASE_LONG, link_change_sql,
 				  PARAMS(request_sheet(request), request_uid(request), request_int64(request, request->number),
-						 link_text(request, "role"), link_time(request, pgparam_text("0"), pgparam_null()),
+						 link_text(request, "role"), link_time(request, "infinity", NULL),
 						 link_password(request), link_text(request, "label"), link_choice(request, "blocked"),
 						 link_removable(request, "embed"), link_choice(request, "index")),
 				  REQUEST_TEXT_RAW, link_changed);
@@ -285,7 +294,7 @@ links_listed(Request *request, PGresult *res)
 		buf_printf(&body, "%s{\"link\":%s", i > 0 ? "," : "", PQgetvalue(res, i, 0));
 		routes_put_member(&body, "role", PQgetvalue(res, i, 1));
 		routes_put_member(&body, "label", PQgetvalue(res, i, 2));
-		routes_put_optional(&body, res, i, 3, "expires", routes_put_number);
+		routes_put_optional(&body, res, i, 3, "expires", routes_put_time_member);
 		routes_put_optional(&body, res, i, 4, "ref", routes_put_member);
 		buf_printf(&body, ",\"password\":%s", PQgetvalue(res, i, 5)[0] == 't' ? "true" : "false");
 		routes_put_member(&body, "state", PQgetvalue(res, i, 6));

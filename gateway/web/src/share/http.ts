@@ -2,13 +2,13 @@
 import { ApiError, ask, guestKey, refusalOf, type Session } from '../api';
 import { ProtocolError } from '../answers';
 
-/** A share link of a sheet, as its owners see it. Times are in seconds since 1970. */
+/** A share link of a sheet, as its owners see it. */
 export interface ShareLink {
 	link: number;
 	role: string;
 	label: string;
 	/** null: it has no end. */
-	expires: number | null;
+	expires: string | null;
 	/** The rectangle that it opens; null: the sheet, '': all its cells are deleted. */
 	ref: string | null;
 	password: boolean;
@@ -25,7 +25,7 @@ export interface ShareLink {
 /** What is absent is chosen by the gateway, or stays. */
 export interface LinkValues {
 	role?: string;
-	expires?: number | null;
+	expires?: string | null;
 	ref?: string;
 	/** null: none. */
 	password?: string | null;

@@ -27,9 +27,6 @@ export interface LinksOptions {
 	showEdits(uid: number, name: string): void;
 }
 
-const seconds = (time: number): number => Math.floor(time / 1000);
-const timeOf = (end: number): string => formatTime(new Date(end * 1000).toISOString());
-
 let choices = 0;
 function choice(label: string, options: [value: string, text: string][], chosen: string): { row: HTMLElement; select: HTMLSelectElement } {
 	const id = `link-choice-${++choices}`;
@@ -48,9 +45,9 @@ const roleChoice = (chosen: string) => {
 };
 
 /** Chooses an end. kept: the present one, which may stay. */
-function endChoice(kept?: number | null): { rows: HTMLElement[]; value(): number | null | undefined } {
+function endChoice(kept?: string | null): { rows: HTMLElement[]; value(): string | null | undefined } {
 	const ends = days.map((n): [string, string] => [String(n), n === 0 ? t('links.never') : t(n === 1 ? 'links.day' : 'links.days', { days: n })]);
-	const stays: [string, string][] = kept === undefined ? [] : [['', kept === null ? t('links.never') : timeOf(kept)]];
+	const stays: [string, string][] = kept === undefined ? [] : [['', kept === null ? t('links.never') : formatTime(kept)]];
 	const { row, select } = choice(
 		t('links.end'),
 		[...stays, ...ends.filter(([n]) => kept !== null || n !== '0'), ['date', t('links.date')]],
@@ -72,8 +69,8 @@ function endChoice(kept?: number | null): { rows: HTMLElement[]; value(): number
 		value() {
 			if (select.value === '') return undefined;
 			// The link ends with the day, where the owner is.
-			if (select.value === 'date') return seconds(new Date(`${date.input.value}T23:59:59`).getTime());
-			return select.value === '0' ? null : seconds(Date.now()) + Number(select.value) * 86400;
+			if (select.value === 'date') return new Date(`${date.input.value}T23:59:59`).toISOString();
+			return select.value === '0' ? null : new Date(Date.now() + Number(select.value) * 86400000).toISOString();
 		},
 	};
 }
@@ -164,7 +161,7 @@ export function linkSection({ session, fid, seq, selection, showEdits }: LinksOp
 	function stateOf({ state, expires }: ShareLink): string {
 		if (state === 'revoked' || state === 'blocked') return t(`links.${state}`);
 		if (expires === null) return t('links.endless');
-		return t(state === 'expired' ? 'links.expired' : 'links.until', { time: timeOf(expires) });
+		return t(state === 'expired' ? 'links.expired' : 'links.until', { time: formatTime(expires) });
 	}
 
 	function entry(link: ShareLink): HTMLElement {
