@@ -17,9 +17,8 @@ typedef struct WebAddress
 	bool tls;
 	bool literal; /* the host is an IP address */
 	int port;
-	/* Lower case, without a dot at its end; an IPv6 address in its shortest form. */
-	char host[WEB_ADDRESS_HOST_MAX + 1];
-	const char *path; /* points into the text: "", or from the first / or ? on */
+	char host[WEB_ADDRESS_HOST_MAX + 1]; /* lower case, no dot at the end; IPv6 in its shortest form */
+	const char *path;					 /* points into the text: "", or from the first / or ? on */
 } WebAddress;
 
 /* NULL if the text is an address, else what speaks against it, as in "the address must ...". */

@@ -77,7 +77,7 @@ const Setting settings[] = {
 	{"Login", "jwt-key-file", SETTING_TEXT, RELOADED(jwt_key_file), "", 0, 0, "", "a file with mode 0600",
 	 "Keys that sign tokens, one \"kid:secret\" per line. The first key signs, all keys verify. All gateways need the "
 	 "same file. Required. Create it with: (umask 077; echo \"k1:$(openssl rand -hex 32)\" > jwt.key)."},
-	{"Login", "token-minutes", SETTING_INT, RELOADED(token_minutes), "720", 1, 525600, "minutes", "",
+	{"Login", "token-minutes", SETTING_INT, RELOADED(token_minutes), "720", 1, 525600, "min", "",
 	 "Lifetime of a login token."},
 	{"Login", "attempts-per-address", SETTING_INT, RELOADED(attempts_per_address), "60", 0, 100000, "a minute", "",
 	 "Logins and registrations per client address, and password changes and logins of known devices per account, "
@@ -86,7 +86,7 @@ const Setting settings[] = {
 	 "Wrong passwords per account and network; more get 429, or wait two seconds per attempt if the account has "
 	 "signed in from the network. After this many from all networks together, all other networks wait as well. 0: no "
 	 "limit."},
-	{"Login", "password-memory", SETTING_BYTES, FIXED(password_memory), "32MB", MEBIBYTE, 256 * MEBIBYTE, "bytes", "",
+	{"Login", "password-memory", SETTING_INT, FIXED(password_memory), "32MB", MEBIBYTE, 256 * MEBIBYTE, "bytes", "",
 	 "Memory for hashing a new password, a power of two. More memory makes stolen hashes harder to crack. At most "
 	 "three passwords are hashed at a time. Stored passwords keep the value they were hashed with until they change."},
 	{"Login", "password-queue", SETTING_INT, RELOADED(password_queue), "256", 1, 100000, "passwords", "",
@@ -133,9 +133,9 @@ const Setting settings[] = {
 	 "connections", "",
 	 "Connections from one IPv4 address or IPv6 /64 network, or, if it is in trusted-proxies, of one client behind "
 	 "it. A further one takes the place of one that has shown no token for two seconds, or gets 429. 0: no limit."},
-	{"Limits", "max-header-bytes", SETTING_BYTES, RELOADED(max_header_bytes), "16kB", 1024, 65536, "bytes", "",
+	{"Limits", "max-header-bytes", SETTING_INT, RELOADED(max_header_bytes), "16kB", 1024, 65536, "bytes", "",
 	 "Maximum size of an HTTP request head; a larger one gets 431."},
-	{"Limits", "max-url-bytes", SETTING_BYTES, RELOADED(max_url_bytes), "8kB", 256, 65536, "bytes", "",
+	{"Limits", "max-url-bytes", SETTING_INT, RELOADED(max_url_bytes), "8kB", 256, 65536, "bytes", "",
 	 "Maximum length of a request's URL; a longer one gets 414."},
 	{"Limits", "head-seconds", SETTING_INT, RELOADED(head_seconds), "10", 1, 3600, "s", "",
 	 "Time within which an HTTP request head or a TLS handshake must arrive; otherwise 408."},
@@ -143,24 +143,24 @@ const Setting settings[] = {
 	 "Idle time after which an HTTP connection is closed."},
 	{"Limits", "stall-seconds", SETTING_INT, RELOADED(stall_seconds), "20", 1, 3600, "s", "",
 	 "Time over which min-rate-bytes is averaged."},
-	{"Limits", "min-rate-bytes", SETTING_BYTES, RELOADED(min_rate_bytes), "1kB", 1, MEBIBYTE, "bytes", "",
+	{"Limits", "min-rate-bytes", SETTING_INT, RELOADED(min_rate_bytes), "1kB", 1, MEBIBYTE, "bytes", "",
 	 "Minimum bytes per second at which a body must arrive (otherwise 408) and an answer must be read (otherwise the "
 	 "connection is closed)."},
-	{"Limits", "max-frame-bytes", SETTING_BYTES, RELOADED(max_frame_bytes), "1MB", 65536, 64 * MEBIBYTE, "bytes", "",
+	{"Limits", "max-frame-bytes", SETTING_INT, RELOADED(max_frame_bytes), "1MB", 65536, 64 * MEBIBYTE, "bytes", "",
 	 "Maximum size of a WebSocket message; a larger one closes the connection (1009)."},
-	{"Limits", "max-body-bytes", SETTING_BYTES, RELOADED(max_body_bytes), "1MB", 1024, 64 * MEBIBYTE, "bytes", "",
+	{"Limits", "max-body-bytes", SETTING_INT, RELOADED(max_body_bytes), "1MB", 1024, 64 * MEBIBYTE, "bytes", "",
 	 "Maximum size of an HTTP request body that is not an upload; a larger one gets 413."},
-	{"Limits", "max-upload-bytes", SETTING_BYTES, RELOADED(max_upload_bytes), "64MB", 1024, INT_MAX, "bytes", "",
+	{"Limits", "max-upload-bytes", SETTING_INT, RELOADED(max_upload_bytes), "64MB", 1024, INT_MAX, "bytes", "",
 	 "Maximum size of an uploaded file; a larger one gets 413."},
-	{"Limits", "send-queue-bytes", SETTING_BYTES, RELOADED(send_queue_bytes), "8MB", 65536, 1024 * MEBIBYTE, "bytes",
-	 "", "Maximum lag of a receiver. From half of it on, senders wait for the receiver."},
+	{"Limits", "send-queue-bytes", SETTING_INT, RELOADED(send_queue_bytes), "8MB", 65536, 1024 * MEBIBYTE, "bytes", "",
+	 "Maximum lag of a receiver. From half of it on, senders wait for the receiver."},
 	{"Limits", "stalled-receiver-seconds", SETTING_INT, RELOADED(stalled_receiver_seconds), "10", 1, 3600, "s", "",
 	 "A receiver for which senders wait is closed (1013) if it reads nothing for this long, or less than 64 kB per "
 	 "second over 30 s."},
-	{"Limits", "snapshot-bytes", SETTING_BYTES, RELOADED(snapshot_bytes), "256MB", MEBIBYTE, INT_MAX, "bytes", "",
+	{"Limits", "snapshot-bytes", SETTING_INT, RELOADED(snapshot_bytes), "256MB", MEBIBYTE, INT_MAX, "bytes", "",
 	 "Memory for whole sheets sent by protocol v1 (/getsheet, /getsheetchkp, onConn). Readers of the same state share "
 	 "one copy. A request that needs more gets 503, as does an account whose sheets need more than a quarter."},
-	{"Limits", "range-cache-bytes", SETTING_BYTES, FIXED(range_cache_bytes), "32MB", 0, 1024 * MEBIBYTE, "bytes", "",
+	{"Limits", "range-cache-bytes", SETTING_INT, FIXED(range_cache_bytes), "32MB", 0, 1024 * MEBIBYTE, "bytes", "",
 	 "Memory for cached ranges of GET /v2/sheets/ID/cells, GET /v2/link/cells, and tables of GET /s/KEY, least "
 	 "recently used first out. 0: each request queries the database."},
 	{"Limits", "block-seconds", SETTING_INT, RELOADED(block_seconds), "30", 1, 3600, "s", "",
@@ -232,25 +232,56 @@ setting_parse_bool(const char *value, bool *to)
 	return false;
 }
 
-/* Parses a decimal integer, followed by kB, MB or GB if `bytes`. Returns false if it is malformed or overflows. */
-static bool
-parse_number(const char *value, bool bytes, long long *to)
+typedef struct Unit
 {
-	static const char *const units[] = {"kB", "MB", "GB"};
+	const char *name;
+	long long size;
+} Unit;
+
+static const Unit byte_units[] = {{"bytes", 1}, {"B", 1}, {"kB", 1LL << 10}, {"MB", 1LL << 20}, {"GB", 1LL << 30}, {0}};
+static const Unit time_units[] = {{"ms", 1}, {"s", 1000}, {"min", 60000}, {"h", 3600000}, {"d", 86400000}, {0}};
+
+static const Unit *
+unit_find(const Unit *units, const char *name)
+{
+	while (units->name != NULL && strcasecmp(units->name, name) != 0)
+		units++;
+	return units->name != NULL ? units : NULL;
+}
+
+/* The units that values of the setting may have. NULL: none. */
+static const Unit *
+setting_units(const Setting *setting)
+{
+	if (unit_find(byte_units, setting->unit) != NULL)
+		return byte_units;
+	return unit_find(time_units, setting->unit) != NULL ? time_units : NULL;
+}
+
+/* Parses an integer in the setting's unit, or one with a unit of the same kind. Returns NULL, or what is wrong. */
+static const char *
+setting_parse_number(const Setting *setting, const char *value, long long *to)
+{
+	const Unit *units = setting_units(setting), *unit;
 	char *end;
 
 	if (!isdigit((unsigned char) value[0]) && value[0] != '-')
-		return false;
+		return "not a number";
 	errno = 0;
 	*to = strtoll(value, &end, 10);
 	if (errno != 0 || end == value)
-		return false;
-	while (bytes && *end == ' ')
-		end++;
-	for (int i = 0; bytes && *end && i < 3; i++)
-		if (strcasecmp(end, units[i]) == 0)
-			return !__builtin_mul_overflow(*to, 1LL << (10 * (i + 1)), to);
-	return *end == '\0';
+		return "not a number";
+	if (*end == '\0')
+		return NULL;
+	end += strspn(end, " ");
+	unit = units != NULL ? unit_find(units, end) : NULL;
+	if (unit == NULL || __builtin_mul_overflow(*to, unit->size, to))
+		return "not a number";
+	unit = unit_find(units, setting->unit);
+	if (*to % unit->size != 0)
+		return "not a whole number in the setting's unit";
+	*to /= unit->size;
+	return NULL;
 }
 
 /* Whether value is one of the words, which blanks separate. */
@@ -273,6 +304,7 @@ const char *
 setting_store(const Setting *setting, Config *config, const char *value)
 {
 	void *field = (char *) config + setting->offset;
+	const char *problem;
 	long long number;
 	char *copy;
 
@@ -290,9 +322,9 @@ setting_store(const Setting *setting, Config *config, const char *value)
 			*setting_text(setting, config) = copy;
 			break;
 		case SETTING_INT:
-		case SETTING_BYTES:
-			if (!parse_number(value, setting->type == SETTING_BYTES, &number))
-				return "not a number";
+			problem = setting_parse_number(setting, value, &number);
+			if (problem != NULL)
+				return problem;
 			if (number < setting->min || number > setting->max)
 				return "out of range";
 			*(int *) field = (int) number;
@@ -308,6 +340,8 @@ setting_store(const Setting *setting, Config *config, const char *value)
 const char *
 setting_legal(const Setting *setting, char *to, size_t size)
 {
+	const Unit *units = setting_units(setting);
+
 	switch (setting->type)
 	{
 		case SETTING_TEXT:
@@ -318,11 +352,11 @@ setting_legal(const Setting *setting, char *to, size_t size)
 		case SETTING_BOOL:
 			return "true or false";
 		case SETTING_INT:
-			snprintf(to, size, "%lld .. %lld%s%s", setting->min, setting->max, setting->unit[0] ? " " : "",
-					 setting->unit);
-			break;
-		case SETTING_BYTES:
-			snprintf(to, size, "%lld .. %lld bytes; units kB, MB, GB", setting->min, setting->max);
+			snprintf(to, size, "%lld .. %lld%s%s%s", setting->min, setting->max, setting->unit[0] ? " " : "",
+					 setting->unit,
+					 units == byte_units   ? "; units B, kB, MB, GB"
+					 : units == time_units ? "; units ms, s, min, h, d"
+										   : "");
 			break;
 	}
 	return to;

@@ -13,8 +13,7 @@ typedef enum SettingType
 {
 	SETTING_TEXT,
 	SETTING_CHOICE, /* one of the words in `legal` */
-	SETTING_INT,
-	SETTING_BYTES, /* like SETTING_INT, with an optional kB, MB or GB */
+	SETTING_INT,	/* a plain number is in `unit`; of bytes and times, others may be given */
 	SETTING_BOOL,
 } SettingType;
 

@@ -96,6 +96,14 @@ test_defaults(void)
 			   config.max_frame_bytes == 1 << 20,
 		   "bytes with units");
 	config_free(&config);
+	TAP_OK(load(&config, FLAGS("--head-seconds=2min", "--ping-seconds=30000 ms", "--drain-seconds=1h",
+							   "--database-deadline-ms=5s", "--token-minutes=2d", "--lease-seconds=7",
+							   "--max-url-bytes=512B", "--max-body-bytes=64kb", "--hsts-seconds=0d")) == CONFIG_OK &&
+			   config.head_seconds == 120 && config.ping_seconds == 30 && config.drain_seconds == 3600 &&
+			   config.database_deadline_ms == 5000 && config.token_minutes == 2880 && config.lease_seconds == 7 &&
+			   config.max_url_bytes == 512 && config.max_body_bytes == 65536 && config.hsts_seconds == 0,
+		   "times and bytes with units, and numbers without one in that of the setting");
+	config_free(&config);
 	TAP_OK(load(&config, FLAGS("--listen-port=9", "--listen-address", "::1")) == CONFIG_OK &&
 			   strcmp(config.public_address, "[::1]:9") == 0,
 		   "the public address follows the listening one, also of IPv6");
@@ -174,6 +182,13 @@ test_values(void)
 	expect_refusal(FLAGS("--weight=1MB"), "a unit on a count", "weight", "not a number", "");
 	expect_refusal(FLAGS("--max-upload-bytes=9000000000GB"), "bytes that overflow", "max-upload-bytes", "not a number",
 				   "");
+	expect_refusal(FLAGS("--head-seconds=1500ms"), "a part of a second", "head-seconds", "not a whole number",
+				   "ms, s,");
+	expect_refusal(FLAGS("--head-seconds=2h"), "hours beyond the limit", "head-seconds", "out of range", "1 .. 3600");
+	expect_refusal(FLAGS("--head-seconds=2kB"), "bytes for a time", "head-seconds", "not a number", "");
+	expect_refusal(FLAGS("--max-url-bytes=1min"), "a time for bytes", "max-url-bytes", "not a number", "kB");
+	expect_refusal(FLAGS("--head-seconds=9000000000000000d"), "a time that overflows", "not a number", "", "");
+	expect_refusal(FLAGS("--attempts-per-account=1min"), "a unit on a rate", "not a number", "a minute", "");
 	expect_refusal(FLAGS("--max-upload-bytes=1TB"), "an unknown unit", "max-upload-bytes", "not a number", "kB, MB");
 	expect_refusal(FLAGS("--password-memory=33MB"), "memory that is no power of two", "password-memory", "34603008",
 				   "power of two");

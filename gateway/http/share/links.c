@@ -227,8 +227,7 @@ link_create(Request *request)
 		return;
 	(void) request_string(request, "role", &role);
 	request_query(request, DATABASE_LONG, link_create_sql,
-				  PARAMS(request_sheet(request), pgparam_text(role),
-						 link_time(request, NULL, ""),
+				  PARAMS(request_sheet(request), pgparam_text(role), link_time(request, NULL, ""),
 						 link_text(request, "ref"), link_password(request), link_text(request, "label"),
 						 request_uid(request), link_text(request, "embed"), link_choice(request, "index"),
 						 conditional ? request_int64(request, seq) : pgparam_null()),
@@ -261,9 +260,9 @@ link_change(Request *request)
 	(void) request_parse_id(request->part, &request->number); /* hashing a password has changed it */
 	request_query(request, DATABASE_LONG, link_change_sql,
 				  PARAMS(request_sheet(request), request_uid(request), request_int64(request, request->number),
-						 link_text(request, "role"), link_time(request, "infinity", NULL),
-						 link_password(request), link_text(request, "label"), link_choice(request, "blocked"),
-						 link_removable(request, "embed"), link_choice(request, "index")),
+						 link_text(request, "role"), link_time(request, "infinity", NULL), link_password(request),
+						 link_text(request, "label"), link_choice(request, "blocked"), link_removable(request, "embed"),
+						 link_choice(request, "index")),
 				  REQUEST_TEXT_RAW, link_changed);
 }
 
