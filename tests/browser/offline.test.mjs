@@ -87,6 +87,41 @@ test('without a network, and asleep', { timeout: 300000 }, async (t) => {
 		await says('Saved');
 	});
 
+	await step('what is replaced and tagged without a network does not overwrite what others write meanwhile', async () => {
+		const { page } = ann;
+		const drawer = (name) => page.locator(`.drawer[data-drawer=${name}]`);
+		const refused = (cell) => page.getByText(`Others have changed ${cell}, or its row or column, at the same moment: it was not changed.`).first().waitFor();
+		await ann.type('D1', 'old text', 'red');
+		await bob.untilShows('D2', 'red');
+		await ann.goTo('D1');
+		await page.keyboard.press('Control+h');
+		await drawer('find').getByLabel('Find', { exact: true }).fill('old');
+		await drawer('find').getByLabel('Replace with').fill('new');
+		await network(false);
+		await drawer('find').getByRole('button', { name: 'Replace', exact: true }).click();
+		await ann.untilShows('D1', 'new text');
+		await bob.type('D1', "bob's old text");
+		await bob.untilSaved();
+		await network(true);
+		await ann.untilShows('D1', "bob's old text");
+		await refused('D1');
+		await ann.goTo('D2');
+		await page.locator('.bar .more').click();
+		await page.getByRole('button', { name: 'Tags', exact: true }).click();
+		await drawer('tags').getByRole('checkbox', { name: /red/ }).waitFor();
+		await network(false);
+		await drawer('tags').getByRole('checkbox', { name: /red/ }).click(); // the tag is in no cell any more
+		await ann.untilShows('D2', '');
+		await bob.type('D2', 'red, blue');
+		await bob.untilSaved();
+		await network(true);
+		await ann.untilShows('D2', 'red, blue');
+		await refused('D2');
+		await says('Saved');
+		assert.equal(await written('D1:D2'), "D1=old text D1=bob's old text D2=red D2=red, blue");
+		await drawer('tags').getByRole('button', { name: 'Close' }).click();
+	});
+
 	/** Stops the process of ann's page until `run` ends. */
 	const asleep = async (run) => {
 		const session = await browsers[0].newBrowserCDPSession();

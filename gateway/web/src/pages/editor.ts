@@ -138,7 +138,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			return view?.read(row, col).content ?? '';
 		},
 		lacks: (ranges) => session.lacks(ranges),
-		write: (edits) => session.write(edits),
+		write: (edits) => session.rewrite(edits),
 		focus: () => view?.focus(),
 		offer: (edit, reason) => kept.add([edit], reason, outbox.keep()),
 		offerLost: (content) => kept.addLost([content], t('kept.deleted')),

@@ -41,7 +41,7 @@ export function addTools({ context, session, view, name }: ToolParts): Tools {
 		canEdit: () => session.canEdit,
 		lacks: (ranges: Parameters<SheetSession['lacks']>[0]) => session.lacks(ranges),
 		holderOf: (place: Place) => session.holderOf(place),
-		write: (...edits: Parameters<SheetSession['write']>) => session.write(...edits),
+		write: (...edits: Parameters<SheetSession['rewrite']>) => session.rewrite(...edits),
 	};
 
 	async function openTags(): Promise<void> {

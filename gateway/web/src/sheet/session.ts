@@ -259,8 +259,8 @@ export class SheetSession {
 		this.send([...changes.map(editOf), ...properties], changes, this.denied ? this.began : undefined);
 	}
 
-	/** Writes edits into the grid and the sheet, as one change of the user. */
-	write(edits: CellEdit[], properties: PropertyEdit[] = []): void {
+	/** Writes edits into the grid and the sheet, as one change of the user. seen: as for send(). */
+	write(edits: CellEdit[], properties: PropertyEdit[] = [], seen?: number): void {
 		const changes = edits.map((edit): Change => {
 			const before = this.read(edit.row, edit.col);
 			return {
@@ -272,7 +272,12 @@ export class SheetSession {
 		});
 		this.grid?.apply(edits);
 		this.undoStack.push([...this.known(changes), ...propertyChanges(properties, this.properties())]);
-		this.send([...edits, ...properties], changes);
+		this.send([...edits, ...properties], changes, seen);
+	}
+
+	/** Writes edits that were made of what the cells hold now. They do not overwrite what others write meanwhile. */
+	rewrite(edits: CellEdit[], properties: PropertyEdit[] = []): void {
+		this.write(edits, properties, this.seq);
 	}
 
 	undo(): void {
