@@ -7,6 +7,7 @@ import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import test from 'node:test';
+import { post } from '../lib/client.mjs';
 import { waitUntil } from '../lib/processes.mjs';
 import { meet, Person } from './page.mjs';
 
@@ -434,6 +435,59 @@ test('around the grid', { timeout: 420000 }, async (t) => {
 		await page.keyboard.press('Escape');
 		await page.keyboard.press('Escape');
 		await page.locator('dialog').first().waitFor({ state: 'detached' });
+	});
+
+	await step('names from right to left have a direction of their own, wherever they stand', async () => {
+		const { page } = ann;
+		const dana = await Person.arrive(browser, gateway, 'דנה כהן');
+		await post(gateway, '/register', { username: dana.name, password: dana.password, email: 'dana@example.org' });
+		await dana.page.goto(`${gateway.url}/`);
+		await dana.page.getByLabel('User name').fill(dana.name);
+		await dana.page.getByLabel('Password').fill(dana.password);
+		await dana.page.locator('form button[type=submit]').click();
+		await dana.page.getByRole('heading', { name: 'Sheets' }).waitFor();
+		await cluster.psql(`SELECT sheet.rename(${id}, 'תקציב'); SELECT sheet.share(${id}, '${dana.name}', 'editor'); SELECT sheet.create_link(${id}, label => 'לוח')`);
+		/** The elements that have Hebrew letters, and those where they would turn what is beside them. */
+		const hebrew = (of) =>
+			of.evaluate(() => {
+				const [all, bare] = [[], []];
+				const look = (element, text, isolated) => {
+					if (!/[\u0590-\u05ff]{2}/.test(text)) return;
+					all.push(text);
+					if (!isolated && !/^[^\u0590-\u05ff]*\u2068[^\u2069]*\u2069[^\u0590-\u05ff]*$/.test(text)) bare.push(element.outerHTML);
+				};
+				for (const element of document.querySelectorAll('title, body *')) {
+					for (const node of element.childNodes) if (node.nodeType === Node.TEXT_NODE) look(element, node.data, element.closest('bdi, [dir=auto]'));
+					for (const name of ['title', 'aria-label', 'placeholder', 'alt']) look(element, element.getAttribute(name) ?? '', false);
+				}
+				return { all, bare };
+			});
+		const shows = async (of, ...texts) => {
+			let last;
+			await waitUntil(
+				async () => {
+					last = await hebrew(of);
+					return texts.every((text) => last.all.some((other) => other.includes(text)));
+				},
+				() => `${texts} to be shown; there are ${last.all}`,
+			);
+			assert.deepEqual(last.bare, []);
+		};
+		await dana.open(id);
+		await dana.type('D1', 'שלום');
+		await ann.open(id);
+		await shows(page, 'תקציב', dana.name);
+		await page.locator('.face').first().click();
+		await page.getByRole('button', { name: 'History', exact: true }).click();
+		await page.locator('.drawer .who', { hasText: dana.name }).first().waitFor();
+		await shows(page, dana.name);
+		await page.getByRole('button', { name: 'Share', exact: true }).click();
+		await shows(page, 'לוח', dana.name);
+		await page.keyboard.press('Escape');
+		await toList(dana);
+		await shows(dana.page, 'תקציב', dana.name);
+		assert.deepEqual(dana.problems, []);
+		await dana.context.close();
 	});
 
 	await step('signing out everywhere signs out other browsers, and this one', async () => {

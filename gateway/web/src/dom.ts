@@ -18,6 +18,9 @@ export function h<Tag extends keyof HTMLElementTagNameMap>(tag: Tag, attributes:
 	return element;
 }
 
+/** A name that people have chosen. Its own letters decide its direction, and nothing around it does. */
+export const bdi = (name: string): HTMLElement => h('bdi', {}, name);
+
 export function button(label: string, run: (event: Event) => void, attributes: Attributes = {}): HTMLButtonElement {
 	return h('button', { type: 'button', click: run, ...attributes }, label);
 }
@@ -26,7 +29,7 @@ let fields = 0;
 /** An input with its label. */
 export function field(label: string, attributes: Attributes): { row: HTMLElement; input: HTMLInputElement } {
 	const id = `field-${++fields}`;
-	const input = h('input', { id, ...attributes });
+	const input = h('input', { id, dir: 'auto', ...attributes });
 	return { row: h('div', { class: 'field' }, h('label', { for: id }, label), input), input };
 }
 

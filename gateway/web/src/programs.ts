@@ -1,6 +1,6 @@
 // programs.ts - the dialog of access tokens, by which programs act as the account: list, create, revoke. Loaded at its first use.
 import { accessTokens, createAccessToken, revokeAccessToken, type AccessToken, type Session } from './api';
-import { attempt, button, confirmDialog, explain, field, h, openDialog } from './dom';
+import { attempt, bdi, button, confirmDialog, explain, field, h, openDialog } from './dom';
 import { formatTime, t } from './i18n';
 
 const scopes = ['read', 'edit', 'upload', 'admin'];
@@ -40,7 +40,7 @@ export function openAccessTokens(session: Session): void {
 		return h(
 			'tr',
 			{},
-			h('td', {}, token.label),
+			h('td', {}, bdi(token.label)),
 			h('td', {}, scopeNames(token.scopes)),
 			h('td', {}, ended ? t('tokens.ended') : timeOr(token.expiresAt, 'tokens.never')),
 			h('td', {}, timeOr(token.lastUsed, 'tokens.unused')),

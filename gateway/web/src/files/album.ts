@@ -3,7 +3,7 @@
 import { knownGateways, tryGateways, type Session } from '../api';
 import { ProtocolError } from '../answers';
 import { copyText } from '../copying';
-import { attempt, button, confirmDialog, explain, h, openDialog } from '../dom';
+import { attempt, bdi, button, confirmDialog, explain, h, openDialog } from '../dom';
 import { formatTime, language, t } from '../i18n';
 import { openAccessTokens } from '../programs';
 import './album.css';
@@ -120,7 +120,7 @@ export function openAlbum(session: Session, sheetName: (fid: number) => string |
 				: Object.entries(forms).map(([form, write]) =>
 						button(t(`album.${form}`), () => copyText(write({ name, url })), { 'aria-label': t(`album.${form}Of`, { name }) }),
 					);
-		const link = fid !== null && h('a', { href: `/?id=${fid}` }, sheetName(fid) ?? t('album.sheet', { fid }));
+		const link = fid !== null && h('a', { href: `/?id=${fid}` }, bdi(sheetName(fid) ?? t('album.sheet', { fid })));
 		const state = fid === null ? t('album.notShared') : url === null && t('album.trashed');
 		const item = h(
 			'li',
@@ -128,7 +128,7 @@ export function openAlbum(session: Session, sheetName: (fid: number) => string |
 			place === null
 				? h('span', { class: 'thumbnail' }, thumbnail)
 				: h('a', { class: 'thumbnail', href: place, target: '_blank', rel: 'noopener', 'aria-label': name }, thumbnail),
-			h('p', { class: 'name' }, name),
+			h('p', { class: 'name' }, bdi(name)),
 			h('p', { class: 'about' }, `${sizeText(size)} · `, h('time', { datetime: at }, formatTime(at))),
 			h('p', { class: 'about' }, link, link && state && ' · ', state),
 			h(

@@ -30,10 +30,19 @@ export function setLanguage(next: Language): void {
 	location.reload();
 }
 
+const rightToLeft = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
+const bidiControls = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+/** A name within another text, or in an attribute: if it is written from right to left, it does not move what is around it. */
+export function isolated(name: string): string {
+	const plain = name.replace(bidiControls, '');
+	return rightToLeft.test(plain) ? `\u2068${plain}\u2069` : plain;
+}
+
 /** The text of a key, with its {placeholders} replaced. */
 export function t(key: string, values: Record<string, string | number> = {}): string {
 	const text = texts[key] ?? key;
-	return text.replace(/\{(\w+)\}/g, (whole, name: string) => (name in values ? String(values[name]) : whole));
+	return text.replace(/\{(\w+)\}/g, (whole, name: string) => (name in values ? isolated(String(values[name])) : whole));
 }
 
 /** t(key), or t(otherwise) if the key does not exist, for codes of the server. */

@@ -1,7 +1,7 @@
 // access.ts - who may open a sheet, in the dialog that shares it: roles are changed and taken back by the owner.
 import type { SheetApi } from '../api';
 import type { Member } from '../answers';
-import { button, explain, h } from '../dom';
+import { bdi, button, explain, h } from '../dom';
 import { t } from '../i18n';
 
 /** The roles that the page offers. It does not offer commenter, because a commenter can do no more than a viewer. */
@@ -68,7 +68,7 @@ export function accessList(
 	}
 
 	function row({ username, role, byLink }: Member): HTMLElement {
-		const name = h('span', { class: 'member' }, username);
+		const name = h('span', { class: 'member' }, bdi(username));
 		const shown = byLink ? t('access.byLink', { role: t(`role.${role}`) }) : t(`role.${role}`);
 		if (!isOwner || role === 'owner') return h('li', {}, name, h('span', {}, shown));
 		const again = () => read(false);

@@ -2,7 +2,7 @@
 import '../editor.css';
 import { ApiError, locateSheet, saveSession, sharedSession, SheetApi, tokenRenewal } from '../api';
 import { Msg } from '../answers';
-import { attempt, button, confirmDialog, h, notify, remind } from '../dom';
+import { attempt, bdi, button, confirmDialog, h, notify, remind } from '../dom';
 import { language, personName, t, tOr } from '../i18n';
 import type { Leaving, Navigation } from '../main';
 import { cellName, named } from '../content';
@@ -71,7 +71,7 @@ function statusText({ phase, unsaved, held, loading, partial }: Status): string 
 /** What a guest has instead of an account, with texts of links: the own name, and the ways out. */
 function guestButtons(guest: Session, navigation: Navigation): HTMLElement[] {
 	return [
-		h('span', { class: 'user' }, personName(guest.username)),
+		h('span', { class: 'user' }, bdi(personName(guest.username))),
 		button(t('signin.submit'), () => navigation.signIn(), { class: 'link' }),
 		button(t('guest.leave'), () => navigation.leave(), { class: 'leave' }),
 	];

@@ -1,6 +1,6 @@
 // history.ts - the drawer of the edits, the newest first, a page at a time.
 import { cellName, columnName, rangeName } from '../content';
-import { button, explain, h } from '../dom';
+import { bdi, button, explain, h } from '../dom';
 import { formatTime, personName, t, tOr } from '../i18n';
 import type { LogEntry } from '../answers';
 import { openDrawer } from './drawer';
@@ -43,7 +43,7 @@ export function openHistory(context: EditorContext, of?: { uid: number; username
 	function addPeople(items: Pick<LogEntry, 'uid' | 'username'>[]): void {
 		for (const { uid, username } of items) {
 			if (username === '' || [...person.options].some(({ value }) => value === String(uid))) continue;
-			person.append(h('option', { value: String(uid) }, personName(username)));
+			person.append(h('option', { value: String(uid), dir: 'auto' }, personName(username)));
 		}
 	}
 
@@ -123,13 +123,13 @@ function subject(log: LogEntry): string {
 
 function entry(log: LogEntry): HTMLElement {
 	const time = h('time', { datetime: log.at }, formatTime(log.at));
-	const who = h('span', { class: 'who' }, personName(log.username) || t('history.nobody'));
+	const who = h('span', { class: 'who' }, bdi(personName(log.username) || t('history.nobody')));
 	const title = h('strong', {}, subject(log));
 	if (log.row < 0 || log.col < 0 || log.kind === 'resize' || log.kind === 'property') return h('li', { class: 'commit' }, title, who, time);
 	if (log.kind === 'style') return h('li', {}, title, who, time, h('span', { class: 'change nothing' }, t('kept.format')));
 	const empty = () => h('span', { class: 'nothing' }, t('history.empty'));
-	const before = log.old === '' ? empty() : h('del', {}, log.old);
-	const after = log.new === '' ? empty() : h('ins', {}, log.new);
+	const before = log.old === '' ? empty() : h('del', { dir: 'auto' }, log.old);
+	const after = log.new === '' ? empty() : h('ins', { dir: 'auto' }, log.new);
 	const change = h('span', { class: 'change' }, before, h('span', { 'aria-hidden': 'true' }, ' → '), after);
 	return h('li', {}, title, who, time, change);
 }

@@ -17,6 +17,7 @@ export function accountButton(session: Session, navigation: Navigation): HTMLBut
 		() => withModule(import('./account'), ({ openAccount }) => openAccount(session, navigation, () => (opener.textContent = session.username))),
 		{
 			class: 'user link',
+			dir: 'auto',
 			'aria-haspopup': 'dialog',
 			title: t('account.title'),
 		},

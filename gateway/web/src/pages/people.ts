@@ -1,7 +1,7 @@
 // people.ts - who else is in the sheet: a list in the bar (on a phone, a number that opens it), and following somebody: the
 // grid scrolls to that person's selection, until the user moves or presses Escape.
-import { h } from '../dom';
-import { personName, t } from '../i18n';
+import { bdi, h } from '../dom';
+import { isolated, personName, t } from '../i18n';
 import type { Mark } from '../sheet/presence';
 import { colourOf } from '../view/marks';
 import { announce } from './announce';
@@ -103,14 +103,14 @@ export class People {
 				type: 'button',
 				class: / \(guest\)$/.test(name) ? 'face guest' : 'face',
 				style: `--colour:${colourOf(name)}`,
-				title: shown,
+				title: isolated(shown),
 				'data-name': name,
 				'aria-label': t('people.follow', { name: shown }),
 				'aria-pressed': String(followed),
 				click: () => this.follow(followed ? null : name),
 			},
 			h('span', { class: 'initial', 'aria-hidden': 'true' }, [...name][0]!.toUpperCase()),
-			h('span', { class: 'name' }, shown),
+			h('span', { class: 'name' }, bdi(shown)),
 		);
 	}
 }

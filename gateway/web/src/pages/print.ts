@@ -2,7 +2,7 @@
 // browser prints. The frozen rows are repeated on each page.
 import type { IRange, IStyleData, Nullable } from '@univerjs/core';
 import { columnName, isNumberText, rangeName } from '../content';
-import { h, notify } from '../dom';
+import { bdi, h, notify } from '../dom';
 import { t } from '../i18n';
 import { hasContent, selectionOf, type GridParts } from '../view/parts';
 import type { Place, Range } from '../v2/messages';
@@ -165,7 +165,7 @@ function tableOf({ parts, contentOf }: PrintSheet, { row, col, toRow, toCol }: R
 /** What is printed, and what is said about it. */
 export function paperOf(sheet: PrintSheet): HTMLElement {
 	const range = printedOf(sheet.parts);
-	const paper = h('div', { class: 'paper' }, h('h1', {}, sheet.name));
+	const paper = h('div', { class: 'paper' }, h('h1', {}, bdi(sheet.name)));
 	if (!range) return paper;
 	const rows = Math.max(1, Math.floor(mostCells / (range.toCol - range.col + 1)));
 	const printed = { ...range, toRow: Math.min(range.toRow, range.row + rows - 1) };

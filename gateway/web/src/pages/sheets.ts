@@ -1,6 +1,6 @@
 // sheets.ts - the list of own and shared sheets, the last used first, and the trash.
 import { account, deleteSheet, newSheet, recoverSheet, renameSheet } from '../api';
-import { attempt, button, confirmDialog, explain, field, h, isSignedOut, notify, openDialog } from '../dom';
+import { attempt, bdi, button, confirmDialog, explain, field, h, isSignedOut, notify, openDialog } from '../dom';
 import { formatTime, language, t } from '../i18n';
 import type { Navigation } from '../main';
 import { watchLeftovers, type Leftovers } from '../outbox';
@@ -150,13 +150,13 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 
 	function row({ sheet, name, owner }: Shown): HTMLElement {
 		const own = isOwn(sheet, session);
-		const link = h('a', { href: `/?id=${sheet.fid}`, click: follow(sheet.fid) }, name);
+		const link = h('a', { href: `/?id=${sheet.fid}`, click: follow(sheet.fid) }, bdi(name));
 		const actions = own ? (trash ? [recoverButton(sheet, name), purgeButton(sheet, name)] : [renameButton(sheet, name), trashButton(sheet, name)]) : [];
 		return h(
 			'tr',
 			{ 'data-fid': sheet.fid },
-			h('td', {}, trash ? name : link),
-			h('td', {}, owner),
+			h('td', {}, trash ? bdi(name) : link),
+			h('td', {}, bdi(owner)),
 			h('td', {}, h('time', { datetime: sheet.updatedAt }, formatTime(sheet.updatedAt))),
 			h('td', { class: 'actions' }, ...actions),
 		);
@@ -239,7 +239,7 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 	/** Links to the sheets whose edits were refused. */
 	function showRefused({ refused }: Leftovers): void {
 		const fids = [...new Set(refused.map(({ sheet }) => sheet))];
-		const links = fids.map((fid) => h('a', { href: `/?id=${fid}`, click: follow(fid) }, sheets.find((sheet) => sheet.fid === fid)?.name ?? String(fid)));
+		const links = fids.map((fid) => h('a', { href: `/?id=${fid}`, click: follow(fid) }, bdi(sheets.find((sheet) => sheet.fid === fid)?.name ?? String(fid))));
 		if (links.length !== unsent.children.length)
 			unsent.replaceChildren(...(links.length > 0 ? [t('sheets.unsent')] : []), ...links.flatMap((link) => [' ', link]));
 	}

@@ -1,7 +1,7 @@
 // title.ts - the name of a sheet in the bar, which is renamed where it stands.
 import { ApiError } from '../api';
-import { button, explain, h, notify } from '../dom';
-import { t } from '../i18n';
+import { bdi, button, explain, h, notify } from '../dom';
+import { isolated, t } from '../i18n';
 
 export class SheetTitle {
 	readonly element = h('h1', { class: 'sheet-name' }, '…');
@@ -13,7 +13,7 @@ export class SheetTitle {
 	/** Shows the name that the gateway has told. */
 	show(name: string): void {
 		this.name = name;
-		document.title = `${name || t('sheets.unnamed')} – ${t('product')}`;
+		document.title = `${isolated(name) || t('sheets.unnamed')} – ${t('product')}`;
 		if (!this.isEdited()) this.draw();
 	}
 
@@ -29,12 +29,12 @@ export class SheetTitle {
 
 	private draw(): void {
 		const name = this.name || t('sheets.unnamed');
-		if (this.renamable) this.element.replaceChildren(button(name, () => this.edit(), { class: 'link', title: t('sheets.rename') }));
-		else this.element.replaceChildren(name);
+		if (this.renamable) this.element.replaceChildren(button(name, () => this.edit(), { class: 'link', dir: 'auto', title: t('sheets.rename') }));
+		else this.element.replaceChildren(bdi(name));
 	}
 
 	private edit(): void {
-		const input = h('input', { 'aria-label': t('sheets.newName') });
+		const input = h('input', { dir: 'auto', 'aria-label': t('sheets.newName') });
 		let ended = false;
 		const end = (focus: boolean) => {
 			ended = true;

@@ -1,6 +1,6 @@
 // versions.ts - the drawer of versions: saves, previews and restores them.
 import { columnName } from '../content';
-import { attempt, button, confirmDialog, explain, field, h, notify, openDialog } from '../dom';
+import { attempt, bdi, button, confirmDialog, explain, field, h, notify, openDialog } from '../dom';
 import { formatTime, personName, t } from '../i18n';
 import type { Version } from '../answers';
 import { openDrawer } from './drawer';
@@ -71,9 +71,9 @@ export function openVersions(context: EditorContext): void {
 			'li',
 			{ 'data-cid': cid },
 			h('strong', {}, t('versions.number', { cid })),
-			h('span', { class: 'who' }, personName(username) || t('history.nobody')),
+			h('span', { class: 'who' }, bdi(personName(username) || t('history.nobody'))),
 			h('time', { datetime: at }, formatTime(at)),
-			label !== '' && !restored && h('span', { class: 'change label' }, label),
+			label !== '' && !restored && h('span', { class: 'change label' }, bdi(label)),
 			kind === 'rollback' && h('span', { class: 'change' }, restored ? t('versions.restoredFrom', { cid: restored[1]! }) : t('versions.byRestore')),
 			h(
 				'span',

@@ -3,8 +3,8 @@ import '../style.css';
 import './pastes.css';
 import { currentSession } from '../api';
 import { sheetNameOf, uploadCsv } from '../csv';
-import { button, explain, field, h, openDialog } from '../dom';
-import { formatTime, loadDialogTexts, loadPasteTexts, loadTexts, t } from '../i18n';
+import { bdi, button, explain, field, h, openDialog } from '../dom';
+import { formatTime, isolated, loadDialogTexts, loadPasteTexts, loadTexts, t } from '../i18n';
 import { addressOf, createPaste, endChoice } from './create';
 import { type Kind, kindOf, kinds, render } from './render';
 
@@ -20,12 +20,12 @@ interface Paste {
 const root = document.querySelector<HTMLElement>('#app')!;
 
 function show(title: string, ...content: (Node | null)[]): void {
-	document.title = `${title} – ${t('product')}`;
+	document.title = `${isolated(title)} – ${t('product')}`;
 	const brand = h('a', { class: 'back', href: '/' }, h('span', { class: 'logo' }), t('product'));
 	const another = h('a', { href: '/paste.html' }, t('paste.new'));
 	root.replaceChildren(
 		h('header', { class: 'bar' }, brand, h('span', { class: 'space' }), another),
-		h('main', { class: 'sheets paste' }, h('h1', {}, title), ...content),
+		h('main', { class: 'sheets paste' }, h('h1', {}, bdi(title)), ...content),
 	);
 }
 

@@ -2,8 +2,8 @@
 // Loaded at its first use.
 import { ApiError, type Session } from '../api';
 import { rangeName } from '../content';
-import { button, confirmDialog, explain, field, h, notify } from '../dom';
-import { formatTime, t } from '../i18n';
+import { bdi, button, confirmDialog, explain, field, h, notify } from '../dom';
+import { formatTime, isolated, t } from '../i18n';
 import { changeLink, createLink, guestsOf, linksOf, revokeLink, type LinkValues, type NewLink, type ShareLink } from './http';
 import { addressField, publishedAddresses, publishFields } from './publishing';
 import { isPublished } from './sources';
@@ -178,7 +178,7 @@ export function linkSection({ session, fid, seq, selection, showEdits }: LinksOp
 			: [];
 		const about = [what, ...(password ? [t('links.withPassword')] : []), ...shown, used].join(' · ');
 		const buttons = h('span', { class: 'actions' });
-		const named = (key: string) => ({ 'aria-label': `${t(key)}: ${label}` });
+		const named = (key: string) => ({ 'aria-label': `${t(key)}: ${isolated(label)}` });
 		if (state !== 'revoked')
 			buttons.append(
 				button(t('links.change'), () => change(link, element), named('links.change')),
@@ -191,7 +191,7 @@ export function linkSection({ session, fid, seq, selection, showEdits }: LinksOp
 		const element = h(
 			'li',
 			{ 'data-link': link.link, 'data-state': state },
-			h('strong', {}, label),
+			h('strong', {}, bdi(label)),
 			h('span', { class: 'state' }, stateOf(link)),
 			h('span', { class: 'about' }, about),
 			buttons,

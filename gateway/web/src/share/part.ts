@@ -3,7 +3,7 @@
 import { ApiError } from '../api';
 import { Msg } from '../answers';
 import { isNumberText } from '../content';
-import { button, explain, h, isSignedOut } from '../dom';
+import { bdi, button, explain, h, isSignedOut } from '../dom';
 import { t } from '../i18n';
 import type { Navigation } from '../main';
 import { readPart, type Guest, type Part } from './http';
@@ -163,7 +163,7 @@ export function showPart(root: HTMLElement, guest: Guest, navigation: Navigation
 			h('span', { class: 'brand' }, h('span', { class: 'logo', 'aria-hidden': 'true' }), t('product')),
 			state,
 			h('span', { class: 'space' }),
-			h('span', { class: 'user' }, guest.name),
+			h('span', { class: 'user' }, bdi(guest.name)),
 			switches(),
 			button(t('guest.leave'), () => navigation.leave()),
 		),

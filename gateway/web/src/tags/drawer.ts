@@ -183,7 +183,7 @@ export class TagDrawer {
 
 	private itemOf(name: string, rows: number): HTMLElement {
 		const box = h('input', { type: 'checkbox', 'aria-label': t('tags.has', { tag: name }), change: () => this.set(name, box.checked) });
-		const go = button(name, () => void this.goTo(name), { class: 'tag', title: t('tags.next', { tag: name }) });
+		const go = button(name, () => void this.goTo(name), { class: 'tag', dir: 'auto', title: t('tags.next', { tag: name }) });
 		return h('li', { 'data-tag': name }, box, go, h('span', { class: 'rows', 'aria-label': t('tags.rows', { count: rows }), role: 'note' }, String(rows)));
 	}
 

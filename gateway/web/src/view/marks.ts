@@ -84,6 +84,7 @@ export class MarkOverlay {
 		element.style.setProperty('--colour', colourOf(name));
 		const label = document.createElement('span');
 		label.textContent = name;
+		label.dir = 'auto';
 		if (lock) label.title = t('lock.held', { name, cell: element.dataset.cell });
 		element.append(label);
 		return element;
