@@ -481,7 +481,19 @@ test('what points at cells moves with them', { timeout: 600000 }, async (t) => {
 		// What others write is counted, a column has its own separator, and a formula is not one of its lists.
 		await sql(`SELECT sheet.set(${id}, 'A2', 'red;blue')`);
 		await untilTags('blue 2; last 2; a, b 1; red;blue 1; x, y 1 *');
+		await page.evaluate(() => {
+			const texts = (window.drawnTexts = []);
+			const { fillText } = CanvasRenderingContext2D.prototype;
+			CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+				texts.push(text);
+				return fillText.call(this, text, ...rest);
+			};
+		});
+		const drawsChips = () => page.evaluate(() => ['red', 'blue'].every((item) => window.drawnTexts.includes(item)));
+		await ann.frames();
+		assert.ok(!(await drawsChips()));
 		await panel.getByLabel('Separator').selectOption(';');
+		await waitUntil(drawsChips, 'the items of A2 to be drawn as chips');
 		await untilTags('"a, b",blue 1; blue 1; blue, last 1; last 1; red 1; x, y 1 *');
 		assert.equal(await sql(`SELECT target || ' ' || value::text FROM sheet.properties(${id}) WHERE key = 'list'`), 'A:A ";"');
 		await ann.goTo('B5');

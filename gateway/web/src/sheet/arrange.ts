@@ -43,6 +43,17 @@ export function withOwn(sheet: PropertySet, operations: readonly Operation[]): P
 	return set;
 }
 
+/** The separators of lists in the columns that have one of their own. */
+export function separatorsOf(set: PropertySet): Map<number, string> {
+	const separators = new Map<number, string>();
+	for (const property of set.of('list')) {
+		const { value, col, toCol } = property;
+		if (!hasAllRows(property) || typeof value !== 'string' || value === '' || value.includes('"')) continue;
+		for (let at = col; at <= toCol; at++) separators.set(at, value);
+	}
+	return separators;
+}
+
 /** The properties of whole rows or columns, the first of which counts for a row that several have. */
 function ranked(set: PropertySet, key: LineKey, ofRows: boolean): Run[] {
 	return set

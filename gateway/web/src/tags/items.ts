@@ -40,3 +40,13 @@ export function changed(content: string, separator: string, item: string, isIn: 
 	const rest = itemsOf(content, separator).filter((other) => other !== item);
 	return contentOf(isIn ? [...rest, item] : rest, separator);
 }
+
+/** How many chips of these widths fit; `more`: the width of the mark that names how many are left. */
+export function fitting(widths: number[], room: number, gap: number, more: (left: number) => number): number {
+	const ends: number[] = [];
+	for (const width of widths) ends.push((ends.at(-1) ?? -gap) + gap + width);
+	if ((ends.at(-1) ?? 0) <= room) return widths.length;
+	let count = widths.length - 1;
+	while (count > 0 && ends[count - 1]! + gap + more(widths.length - count) > room) count--;
+	return count;
+}

@@ -25,6 +25,7 @@ import { Guard } from './input/guard';
 import { limitMenu } from './input/menu';
 import { Typing } from './input/typing';
 import { GridLayout } from './layout';
+import { ListColumns } from './lists';
 import { MarkOverlay } from './marks';
 import type { GridParts } from './parts';
 import { pluginsOf } from './plugins';
@@ -56,6 +57,7 @@ export class UniverView implements SessionGrid {
 	private computing!: Computing;
 	private guard!: Guard;
 	private clock!: GridClock;
+	private lists!: ListColumns;
 	private readOnly = true;
 	private viewTimer: ReturnType<typeof setTimeout> | undefined;
 	private cleanUps: (() => void)[] = [];
@@ -145,6 +147,7 @@ export class UniverView implements SessionGrid {
 			events: this.computed,
 		});
 		this.cleanUps.push(() => this.computing.dispose());
+		this.lists = new ListColumns({ injector, sheet }, events.properties);
 		this.clock = new GridClock(events.properties, (zone) => this.computing.setClock(zone));
 		this.setReadOnly(this.readOnly);
 		this.guard = new Guard({
@@ -171,6 +174,7 @@ export class UniverView implements SessionGrid {
 	arrange(): void {
 		if (!this.book) return;
 		this.clock.arrange();
+		this.lists.arrange();
 		const visible = this.layout.arrange() ? this.visible() : null;
 		if (visible) this.heights.widthsChanged(visible.row, visible.toRow);
 		this.computing.hide(this.layout.hidden);
