@@ -71,6 +71,7 @@ test('share links', { timeout: 420000 }, async (t) => {
 		const { page } = zoe;
 		const asked = [];
 		page.on('request', (request) => asked.push(request.url()));
+		await sql(`SELECT sheet.set_property(${id}, NULL, 'timezone', NULL)`);
 		await page.goto(address);
 		await page.getByLabel('Your name').waitFor();
 		assert.match(await page.getByLabel('Your name').inputValue(), /^Guest [0-9]{2}$/);
@@ -90,6 +91,7 @@ test('share links', { timeout: 420000 }, async (t) => {
 		await ann.type('A5', 'by Ann');
 		await ann.untilShows('A4', 'by Zoe');
 		await zoe.untilShows('A5', 'by Ann');
+		assert.equal(await sql(`SELECT count(*) FROM sheet.properties(${id}) WHERE key = 'timezone'`), '0', 'a guest gives the sheet no time zone');
 		await zoe.goTo('B5');
 		await ann.page.locator('.cell-cursor[data-user="Zoe (guest)"][data-cell="B5"]').waitFor({ state: 'attached' });
 		for (const name of ['Save version', 'Share', 'Who has access', 'Publish selection as paste']) assert.equal(await page.getByRole('button', { name, exact: true }).count(), 0, name);

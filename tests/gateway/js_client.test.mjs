@@ -17,13 +17,16 @@ before(async () => {
 	cluster = await Cluster.start();
 	[gateway] = cluster.gateways;
 	directory = makeDirectory('/tmp/js-client-');
-	const installed = path.join(directory, 'node_modules', 'pg-sheet-client');
-	fs.mkdirSync(installed, { recursive: true });
-	fs.copyFileSync(path.join(source, 'package.json'), path.join(installed, 'package.json'));
-	execFileSync(process.execPath, [path.join(source, 'build.mjs'), path.join(installed, 'dist')]);
-	fs.symlinkSync(path.join(repository, 'tests', 'node_modules', 'ws'), path.join(directory, 'node_modules', 'ws'));
-	fs.copyFileSync(path.join(source, 'example.mjs'), path.join(directory, 'example.mjs'));
+	const packed = path.join(directory, 'packed');
+	fs.cpSync(source, packed, { recursive: true, filter: (name) => path.basename(name) !== 'dist' });
+	execFileSync(process.execPath, [path.join(source, 'build.mjs'), path.join(packed, 'dist')]);
+	// No registry is asked: the package needs none.
+	const npm = (cwd, ...args) => execFileSync('npm', args, { cwd, env: { ...process.env, HOME: directory, npm_config_cache: path.join(directory, 'cache'), npm_config_offline: 'true', npm_config_audit: 'false', npm_config_fund: 'false', npm_config_update_notifier: 'false' } }).toString();
+	const archive = path.join(packed, npm(packed, 'pack').trim().split('\n').at(-1));
 	fs.writeFileSync(path.join(directory, 'package.json'), '{"type":"module"}');
+	npm(directory, 'install', archive);
+	fs.symlinkSync(path.join(repository, 'tests', 'node_modules', 'ws'), path.join(directory, 'node_modules', 'ws'));
+	fs.copyFileSync(path.join(directory, 'node_modules', 'pg-sheet-client', 'example.mjs'), path.join(directory, 'example.mjs'));
 });
 after(async () => {
 	await cluster?.stop();

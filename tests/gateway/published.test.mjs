@@ -10,6 +10,7 @@ import { utimesSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { Cluster, waitUntil } from '../lib/cluster.mjs';
+import { roundsToRun } from '../lib/processes.mjs';
 import { newSheet, post, register, request } from '../lib/client.mjs';
 import { RawClient } from '../lib/v2.mjs';
 import { WebSocket } from 'ws';
@@ -19,7 +20,7 @@ let gateway;
 let anna;
 
 before(async () => {
-	cluster = await Cluster.start({ gatewayFlags: { 'default-link-role': 'none' }, postgres: { fsync: 'off' } });
+	cluster = await Cluster.start({ gatewayFlags: { 'default-link-role': 'none', 'max-connections': 12000, 'max-connections-per-address': 0 }, postgres: { fsync: 'off' } });
 	[gateway] = cluster.gateways;
 	anna = await register(gateway);
 });
@@ -354,11 +355,26 @@ test('watching ends with the link, and never begins without one', async () => {
 	await assert.rejects(new Promise((opened, failed) => plain.on('open', opened).on('error', failed)), /400/);
 });
 
-test('all who watch one view are told', async () => {
+test('all who watch one view are told, and take little memory', async (t) => {
+	const count = roundsToRun(600, 10000);
 	const fid = await sheet({ A1: '0' });
 	const { key, link } = await create(fid);
-	const all = Array.from({ length: 600 }, () => new Watch(key));
-	await Promise.all(all.map((watch) => watch.opened));
+	const memory = async () => (await gateway.metrics()).process_resident_memory_bytes;
+	const before = await memory();
+	const all = [];
+	while (all.length < count) {
+		const some = Array.from({ length: Math.min(200, count - all.length) }, () => new Watch(key));
+		await Promise.all(some.map((watch) => watch.opened));
+		all.push(...some);
+	}
+	const each = ((await memory()) - before) / count;
+	const begun = performance.now();
+	await set(fid, 'A1', '1');
+	await waitUntil(() => all.every((watch) => watch.messages.length > 0), 'the first change');
+	const last = Math.max(...all.map((watch) => watch.messages[0].at)) - begun;
+	t.diagnostic(`${count} watchers: ${Math.round(each / 102.4) / 10} kB each, the last one told after ${Math.round(last)} ms`);
+	assert.ok(each < 65536, `${each} bytes for a watcher`);
+	for (const watch of all) watch.messages = [];
 	all.splice(0, 50).forEach((watch) => watch.socket.terminate());
 	await waitUntil(async () => {
 		await set(fid, 'A1', String(Math.random()));

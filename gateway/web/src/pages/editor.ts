@@ -237,7 +237,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			locate: (moved) => locateSheet(account.token, fid, moved),
 			stopOf: (error) => (error instanceof ApiError && error.msg !== null ? (stopOf.get(error.msg) ?? null) : null),
 			outbox,
-			zone: browserZone(),
+			zone: isGuest ? undefined : browserZone(),
 		},
 		events,
 	);
