@@ -1,8 +1,8 @@
-// main.ts - chooses the page: the sign-in form, the list of sheets (/), or a sheet (/?id=FID). With #link=KEY, the sheet or a
+// main.ts - chooses the page: the sign-in form, the list of sheets (/), a sheet (/?id=FID), or the calendars (/?calendar). With #link=KEY, the sheet or a
 // part of it is opened by a share link, also without an account; with #join=KEY by the link for accounts.
 import './style.css';
 import { currentSession, endSession, forgetGuest, forgetSession, isSignedIn, onSignedOut, openLink, saveSession, type Session } from './api';
-import { loadEditorTexts, loadLinkTexts, loadTexts, t } from './i18n';
+import { loadCalendarTexts, loadEditorTexts, loadLinkTexts, loadTexts, t } from './i18n';
 import { showSheets } from './pages/sheets';
 import { showSignIn } from './pages/sign-in';
 import { attempt, button, h, notify } from './dom';
@@ -23,6 +23,8 @@ export interface Leaving {
 export interface Navigation {
 	toList(): void;
 	toSheet(fid: number): void;
+	/** The calendars; fid: of a sheet that is one. */
+	toCalendars(fid?: number): void;
 	/** Shows the form to sign in, and then the same address again. */
 	signIn(): void;
 	/** Ends the visit of a guest. */
@@ -41,6 +43,7 @@ let shows = 0;
 const navigation: Navigation = {
 	toList: () => go('/'),
 	toSheet: (fid) => go(`/?id=${fid}`),
+	toCalendars: (fid) => go(fid === undefined ? '/?calendar' : `/?calendar=${fid}`),
 	signIn() {
 		if (!endVisit()) return;
 		begin();
@@ -85,8 +88,8 @@ function go(to: string): void {
 	void show();
 }
 
-function sheetOfAddress(): number | null {
-	const id = new URLSearchParams(location.search).get('id') ?? '';
+function sheetOfAddress(name: 'id' | 'calendar' = 'id'): number | null {
+	const id = new URLSearchParams(location.search).get(name) ?? '';
 	return /^[1-9][0-9]{0,15}$/.test(id) ? Number(id) : null;
 }
 
@@ -135,6 +138,7 @@ async function show(): Promise<void> {
 	if (session) saveSession(session);
 	if (link !== null) await showLink(current, link, fid, session, editor);
 	else if (!session) askSignIn();
+	else if (fid === null && new URLSearchParams(location.search).has('calendar')) await showCalendars(current, session);
 	else if (fid === null || !editor) {
 		document.title = `${t('sheets.title')} – ${t('product')}`;
 		leaving = { unsaved: () => 0, end: showSheets(root, session, navigation) };
@@ -146,6 +150,16 @@ async function show(): Promise<void> {
 		if (opened) history.replaceState(null, '', `/?id=${fid}`);
 		await showSheet(current, session, fid, editor);
 	}
+}
+
+async function showCalendars(current: number, session: Session): Promise<void> {
+	root.append(h('p', { class: 'loading', role: 'status' }, t('editor.opening')));
+	const loaded = await Promise.all([import('./calendar/page'), loadCalendarTexts()]).catch(() => null);
+	if (current !== shows) return;
+	if (!loaded) return tellUnreachable();
+	root.replaceChildren();
+	document.title = `${t('calendar.calendars')} – ${t('product')}`;
+	leaving = loaded[0].showCalendars(root, session, sheetOfAddress('calendar'), navigation);
 }
 
 /** Opens what a share link opens, when it is known as whom. */

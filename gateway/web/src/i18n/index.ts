@@ -22,6 +22,9 @@ export const loadDialogTexts = (): Promise<void> => add(language === 'en' ? impo
 /** Loads the texts of share links and guests. */
 export const loadLinkTexts = (): Promise<void> => add(language === 'en' ? import('./en.links.json') : import('./zh-CN.links.json'));
 
+/** Loads the texts of calendars. */
+export const loadCalendarTexts = (): Promise<void> => add(language === 'en' ? import('./en.calendar.json') : import('./zh-CN.calendar.json'));
+
 /** Loads the texts of pastes. */
 export const loadPasteTexts = (): Promise<void> => add(language === 'en' ? import('./en.pastes.json') : import('./zh-CN.pastes.json'));
 

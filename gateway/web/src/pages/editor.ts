@@ -48,6 +48,8 @@ const stopOf = new Map<number, StopReason | 'token'>([
 
 /** So many cells are named before they are deleted. */
 const mostNamed = 30;
+/** So many columns may have the header of a calendar. */
+const headerColumns = 40;
 /** A paste of so many cells is reported. */
 const toldCells = 1000;
 
@@ -482,9 +484,16 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		});
 	};
 	const tools = addTools({ context, session, view: () => view, name: () => title.element.textContent ?? '' });
+	const toCalendar = button(t('editor.toCalendar'), () => navigation.toCalendars(fid), { class: 'for-accounts', hidden: true });
+	/** A sheet with the header of a calendar can be shown as one. */
+	const offerCalendar = () => {
+		const names = Array.from({ length: headerColumns }, (_, col) => view?.contentOf({ row: 0, col })?.content.trim().toLowerCase());
+		toCalendar.hidden = !names.includes('title') || !names.includes('start');
+	};
 	const moreMenu = h(
 		'div',
 		{ class: 'more-menu' },
+		toCalendar,
 		...tools.buttons,
 		button(t('csv.download'), () => void attempt(() => downloadCsv(fid, isGuest ? account.token : null))),
 	);
@@ -507,6 +516,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 	toGrid.append(h('span', { class: 'label' }, t('editor.toGrid')), h('span', { class: 'sign', 'aria-hidden': 'true' }, '\u2328'));
 	const backName = t(isGuest ? 'guest.leave' : 'editor.back');
 	const menu = fold('actions', t('editor.menu'), foldIcon(), actions);
+	for (const { toggle } of [more, menu]) toggle.addEventListener('click', offerCalendar);
 	root.append(
 		h(
 			'header',

@@ -162,12 +162,15 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 		);
 	}
 
-	const follow = (fid: number) => (event: Event) => {
+	/** A click that opens no other window stays in this page. */
+	const followed = (go: () => void) => (event: Event) => {
 		const click = event as MouseEvent;
 		if (click.ctrlKey || click.metaKey || click.shiftKey || click.button !== 0) return;
 		event.preventDefault();
-		navigation.toSheet(fid);
+		go();
 	};
+	const follow = (fid: number) => followed(() => navigation.toSheet(fid));
+	const toCalendars = followed(() => navigation.toCalendars());
 
 	function renameButton(sheet: SheetInfo, name: string): HTMLElement {
 		const run = () =>
@@ -266,6 +269,7 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 			search,
 			importButton(session, main, navigation, ended.signal),
 			albumButton(session, (fid) => sheets.find((sheet) => sheet.fid === fid)?.name),
+			h('a', { href: '/?calendar', click: toCalendars }, t('sheets.calendars')),
 			h('a', { href: '/paste.html' }, t('sheets.paste')),
 		),
 		unsent,

@@ -1,0 +1,85 @@
+// side.ts - the list of calendars beside the calendar: which are shown, in which colour, and what is done with a whole one.
+import { SheetApi, type Session } from '../api';
+import { button, h, notify } from '../dom';
+import { loadEditorTexts, t } from '../i18n';
+import { colours, invitations, type Choices } from './choices';
+import type { Calendar } from './http';
+
+export interface SideEvents {
+	/** Others are shown, or in other colours. */
+	changed(): void;
+	toSheet(id: number): void;
+	/** The last edit of a calendar that is known. */
+	seqOf(id: number): number;
+}
+
+/** Opens the dialog that shares the sheet of a calendar. */
+async function share(session: Session, { id, name }: Calendar, seqOf: SideEvents['seqOf']): Promise<void> {
+	try {
+		const [{ openShare }] = await Promise.all([import('../pages/share'), loadEditorTexts()]);
+		const whole = { row: 0, col: 0, toRow: 0, toCol: 0 };
+		openShare(
+			{ session, sheetApi: new SheetApi(session, id), drawers: h('div'), selection: () => whole, seq: () => seqOf(id) },
+			t('calendar.shareOf', { name }),
+		);
+	} catch {
+		notify(t('error.unreachable'), 'problem');
+	}
+}
+
+/** The rows of the list. */
+export function calendarRows(session: Session, calendars: readonly Calendar[], hasInvitations: boolean, choices: Choices, events: SideEvents): HTMLElement[] {
+	const row = (id: number, name: string, ...actions: HTMLElement[]) => {
+		const swatch = h('input', {
+			type: 'checkbox',
+			checked: choices.isShown(id),
+			change: () => {
+				choices.show(id, swatch.checked);
+				events.changed();
+			},
+		});
+		const item = h('li', { 'data-calendar': id }, h('label', { class: 'check' }, swatch, ' ', h('span', { class: 'name' }, name)), ...actions);
+		item.style.setProperty('--colour', colours[choices.colourOf(id)]!);
+		return item;
+	};
+	const colour = ({ id, name }: Calendar) => {
+		const select = h(
+			'select',
+			{
+				'aria-label': t('calendar.colourOf', { name }),
+				change: () => {
+					choices.setColour(id, Number(select.value));
+					events.changed();
+				},
+			},
+			...colours.map((_, i) => h('option', { value: i, selected: i === choices.colourOf(id) }, t(`calendar.colour.${i}`))),
+		);
+		return select;
+	};
+	const actions = (calendar: Calendar) => {
+		const { id, name } = calendar;
+		const follow = (event: Event) => {
+			const click = event as MouseEvent;
+			if (click.ctrlKey || click.metaKey || click.shiftKey || click.button !== 0) return;
+			event.preventDefault();
+			events.toSheet(id);
+		};
+		return h(
+			'details',
+			{ class: 'more' },
+			h('summary', { 'aria-label': t('calendar.moreOf', { name }) }, '⋯'),
+			h(
+				'div',
+				{},
+				colour(calendar),
+				h('a', { href: `/?id=${id}`, click: follow, 'aria-label': t('calendar.toSheetOf', { name }) }, t('calendar.toSheet')),
+				calendar.role === 'owner' &&
+					button(t('calendar.share'), () => void share(session, calendar, events.seqOf), { 'aria-label': t('calendar.shareOf', { name }) }),
+			),
+		);
+	};
+	return [
+		...calendars.map((calendar) => row(calendar.id, calendar.name, actions(calendar))),
+		...(hasInvitations ? [row(invitations, t('calendar.invitations'))] : []),
+	];
+}
