@@ -158,7 +158,7 @@ async function showCalendars(current: number, session: Session): Promise<void> {
 	if (current !== shows) return;
 	if (!loaded) return tellUnreachable();
 	root.replaceChildren();
-	document.title = `${t('calendar.calendars')} – ${t('product')}`;
+	document.title = `${t('sheets.calendars')} – ${t('product')}`;
 	leaving = loaded[0].showCalendars(root, session, sheetOfAddress('calendar'), navigation);
 }
 

@@ -12,7 +12,7 @@ const source = files
 const words = (pattern: RegExp, text = source) => [...new Set([...text.matchAll(pattern)].map((match) => match[1]!))].sort();
 
 /** Codes of HTTP for programs, which the page does not cause or which it takes for a number of `msg` (api.ts). */
-const ofPrograms = ['400', '401', '403', '404', '405', '409', '410', '411', '416', '426', '307', '502'];
+const ofPrograms = ['400', '401', '403', '404', '405', '409', '410', '411', '412', '416', '426', '307', '502'];
 /** Numbers of `msg`: where another gateway is, and of routes that the page does not ask for. */
 const notAsked = ['REDIRECT', 'NO_LOG'];
 

@@ -61,7 +61,7 @@ function answerButtons({ api, changed }: EntryContext, entry: Entry, mayRepeat: 
 				notify(t(`calendar.answered.${answer}`));
 				changed();
 			} catch (error) {
-				problem.textContent = explainCalendar(error);
+				problem.textContent = explain(error);
 			}
 		};
 		return button(t(`calendar.answer.${answer}`), () => void give(), { 'data-answer': answer });
@@ -69,11 +69,6 @@ function answerButtons({ api, changed }: EntryContext, entry: Entry, mayRepeat: 
 	const show = (given?: Answer) => buttons.forEach((of) => of.setAttribute('aria-pressed', String(of.dataset.answer === given)));
 	show(entry.answer);
 	return h('div', { class: 'answers', role: 'group', 'aria-label': t('calendar.answer') }, ...buttons, mayRepeat && only.row, problem);
-}
-
-/** The text for an error, which may be about a cell. */
-export function explainCalendar(error: unknown): string {
-	return (error instanceof ApiError && tOr(`calendar.error.${error.code}`, '')) || explain(error);
 }
 
 /** Opens an entry; `entry` null: the form of a new one. */
@@ -85,7 +80,7 @@ export async function openEntry(context: EntryContext, entry: Entry | null, span
 		try {
 			task = await context.api.describe(entry);
 		} catch (error) {
-			notify(explainCalendar(error), 'problem');
+			notify(explain(error), 'problem');
 			return;
 		}
 	}
@@ -293,9 +288,9 @@ class EntryForm {
 		};
 		const field = error instanceof ApiError ? fields[error.code] : undefined;
 		if (field) {
-			field.blame(explainCalendar(error));
+			field.blame(explain(error));
 			field.control.focus();
-		} else this.problem.textContent = explainCalendar(error);
+		} else this.problem.textContent = explain(error);
 	}
 
 	private async remove(): Promise<void> {

@@ -10,7 +10,7 @@ import { accountButton } from '../pages/openers';
 import { switches } from '../pages/switches';
 import { calendarRows } from './side';
 import { Choices, colours, invitations, views, type View as ViewName } from './choices';
-import { askScope, explainCalendar, openEntry, spanOf, type EntryContext } from './entry';
+import { askScope, openEntry, spanOf, type EntryContext } from './entry';
 import { CalendarApi, canWrite, type Calendar, type Entry, type State } from './http';
 import { Live } from './live';
 import { SmallMonth } from './month';
@@ -238,7 +238,7 @@ export function showCalendars(root: HTMLElement, session: Session, chosen: numbe
 			changing = true;
 		} catch (error) {
 			info.revert();
-			notify(explainCalendar(error), 'problem');
+			notify(explain(error), 'problem');
 		}
 		refresh(0);
 	}
@@ -278,7 +278,7 @@ export function showCalendars(root: HTMLElement, session: Session, chosen: numbe
 			await api.make(id);
 			await load();
 		} catch (error) {
-			notify(explainCalendar(error), 'problem');
+			notify(explain(error), 'problem');
 		}
 	}
 
