@@ -242,7 +242,7 @@ test('the sheet without a mouse', { timeout: 300000 }, async (t) => {
 			await hint.press('Enter');
 			await keyboard.press('ArrowRight');
 			await waitUntil(async () => (await box()) === 'D2', 'the cells to have the focus');
-			await page.setViewportSize({ width: 1280, height: 600 });
+			await page.setViewportSize({ width: 1280, height: 760 });
 			await keyboard.press('Control+Home');
 		});
 		// Univer fits the heights of the rows then: the last step.

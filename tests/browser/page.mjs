@@ -72,7 +72,7 @@ export class Person {
 		person.name = name;
 		person.password = `password of ${name}`;
 		person.gateway = gateway;
-		person.context = await browser.newContext({ viewport: { width: 1280, height: 600 }, locale: 'en-US', ...options });
+		person.context = await browser.newContext({ viewport: { width: 1280, height: 760 }, locale: 'en-US', ...options });
 		if (browser.browserType() === chromium) await person.context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: gateway.url });
 		await person.anotherPage();
 		return person;

@@ -79,9 +79,9 @@ test('the rows that others change', { timeout: 240000 }, async (t) => {
 	const picture = () => ann.grid.screenshot();
 	/** A picture after everything has been drawn again. */
 	const wholePicture = async () => {
-		await ann.page.setViewportSize({ width: 1280, height: 540 });
+		await ann.page.setViewportSize({ width: 1280, height: 700 });
 		await ann.page.waitForTimeout(300);
-		await ann.page.setViewportSize({ width: 1280, height: 600 });
+		await ann.page.setViewportSize({ width: 1280, height: 760 });
 		await ann.page.waitForTimeout(300);
 		return picture();
 	};

@@ -60,10 +60,12 @@ class Visitor {
 
 /** Writers, visitors and a reader that does not read for most of the time, while `disturb` happens; then the books are balanced. */
 async function underFire(disturb) {
+	// The test before may have ended the gateway's connections.
+	await waitUntil(async () => (await request(gateway, 'GET', '/readyz')).status === 200, 'the gateway to be ready', 30000);
+	const lazy = await Editor.open(gateway, users[2], fid);
 	const writers = [0, 1].map((i) => new Writer(`w${i}`, i, users[i], fid, () => gateway));
 	const visitors = [0, 1].map((i) => new Visitor(`v${i}`));
 	const outside = startWriterProcess('outside', 2, users[2], fid, gateway);
-	const lazy = await Editor.open(gateway, users[2], fid);
 	const reading = setInterval(() => (lazy.socket.isPaused ? lazy.socket.resume() : lazy.socket.pause()), 150);
 	let report;
 	try {

@@ -493,8 +493,8 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 	const moreMenu = h(
 		'div',
 		{ class: 'more-menu' },
-		toCalendar,
 		...tools.buttons,
+		toCalendar,
 		button(t('csv.download'), () => void attempt(() => downloadCsv(fid, isGuest ? account.token : null))),
 	);
 	const more = fold('more', t('editor.more'), t('editor.more'), moreMenu);
