@@ -30,9 +30,10 @@ suite_path() {
 	esac
 }
 
-# Two lines of suites run at the same time, those of a line one after another: the first ones compute, the second ones
-# mostly wait. Files that measure run after all others, one at a time. The suite docker builds images, and runs last.
-lines=('format unit fuzz web regress isolation pgregress tap' 'gateway browser')
+# Two lines of suites, which take about as long, run at the same time, those of a line one after another: the first ones
+# compute, the second ones mostly wait. Files that measure run after all others, one at a time. The suite docker builds
+# images, and runs last.
+lines=('format fuzz web browser' 'gateway unit regress isolation pgregress tap')
 declare -A files_at_a_time=([tap]=2 [gateway]=4 [browser]=2)
 [ "${SANITIZE:-0}" = 0 ] || files_at_a_time[gateway]=1 # such a gateway needs a processor for itself
 
