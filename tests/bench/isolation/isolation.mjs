@@ -148,6 +148,11 @@ class Bench {
 				`  ${kind.padEnd(8)} p50 ${before[kind].p50.toFixed(1).padStart(7)} -> ${p50.toFixed(1).padStart(7)} ms   p99 ${before[kind].p99.toFixed(1).padStart(7)} -> ${p99.toFixed(1).padStart(7)} ms   ${ratio <= 2 ? '' : 'MORE THAN TWICE'} (${n})\n`,
 			);
 		}
+		// Too many requests are refused (429, 503); others are no disturbance.
+		if (Object.keys(counts).some((status) => /^4/.test(status) && status !== '429')) {
+			process.stdout.write('  FAULT: requests were wrong\n');
+			worst = Infinity;
+		}
 		if (after !== connections) {
 			process.stdout.write(`  FAULT: ${connections} server processes before, ${after} during\n`);
 			worst = Infinity;
@@ -224,12 +229,12 @@ const phases = {
 		session.close();
 		return ratio;
 	},
-	rollback: (bench) => bench.compare('rollback', bench.flood(bench.versions.map((version_id) => bench.greedyPost('/rollbacksheet', { version_id: Number(version_id) })))),
+	rollback: (bench) => bench.compare('rollback', bench.flood(bench.versions.map((version_id) => bench.greedyPost('/rollbacksheet', { cid: Number(version_id) })))),
 	commit: (bench) =>
 		bench.compare('commit', bench.flood([bench.greedyPost('/commitsheet')], { conninfo: bench.site.conninfo, sql: `SELECT sheet.set(${bench.large}, 'B1', clock_timestamp()::text)` })),
 	getsheet: (bench) => bench.compare('getsheet', bench.flood([bench.greedyPost('/getsheet')])),
-	version: (bench) => bench.compare('version', bench.flood([bench.greedyPost('/getsheetchkp', { version_id: Number(bench.versions[0]) })])),
-	log: (bench) => bench.compare('log', bench.flood([bench.greedyPost('/getsheetlog', { segment_id: 1 })])),
+	version: (bench) => bench.compare('version', bench.flood([bench.greedyPost('/getsheetchkp', { cid: Number(bench.versions[0]) })])),
+	log: (bench) => bench.compare('log', bench.flood([bench.greedyPost('/getsheetlog', { lid: 1 })])),
 	cells: (bench) =>
 		bench.compare('cells', bench.flood(Array.from({ length: 500 }, (_, i) => ({
 			method: 'GET',
