@@ -4,7 +4,7 @@
  */
 import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
-import { Cluster, waitUntil } from '../lib/cluster.mjs';
+import { Cluster, PsqlSession, waitUntil } from '../lib/cluster.mjs';
 import { post, register, request } from '../lib/client.mjs';
 
 let cluster;
@@ -261,6 +261,18 @@ test('the feed of a link', async () => {
 	await done(304, null, 'GET', `/cal/${key}.ics`, undefined, { 'if-none-match': feed.headers.etag });
 	await cluster.psql(`SELECT sheet.delete_task(${id}, 'a')`);
 	assert.equal((await done(200, null, 'GET', `/cal/${key}.ics`, undefined, { 'if-none-match': feed.headers.etag })).text.split('BEGIN:VEVENT').length, 2);
+	// Requests of one feed wait for each other, or are refused: other connections for long statements stay free.
+	const session = new PsqlSession(cluster);
+	await session.query('BEGIN; LOCK TABLE sheet.calendar_object IN ACCESS EXCLUSIVE MODE');
+	let refused = 0;
+	const flood = Array.from({ length: 10 }, () => dav(null, 'GET', `/cal/${key}.ics`).then(({ status }) => (refused += status === 503)));
+	try {
+		await waitUntil(() => refused >= 5, 'the requests that may not wait to be refused');
+		assert.ok(Number(await session.query("SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'sheet.calendar_object'::regclass")) <= 1);
+	} finally {
+		await session.close();
+		await Promise.all(flood);
+	}
 	const missing = [`/cal/${'A'.repeat(key.length)}.ics`, `/cal/${key}`, '/cal/x.ics', `/cal/${(await link({ password: 'secret word' })).key}.ics`, `/cal/${(await link({ role: 'editor' })).key}.ics`];
 	await cluster.psql(`SELECT sheet.revoke_link(${number})`);
 	for (const address of [...missing, `/cal/${key}.ics`]) await done(404, null, 'GET', address);

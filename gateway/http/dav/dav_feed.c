@@ -2,7 +2,7 @@
  * dav_feed.c - GET /cal/KEY.ics: a calendar for everybody who has the address, as programs subscribe to it.
  *
  * The key is that of a share link for viewers without a password. Anything else is answered with 404, after the same
- * question to the database.
+ * question to the database, which is asked for the link first.
  */
 #include "http/dav/dav.h"
 #include "http/request/range.h"
@@ -43,10 +43,35 @@ feed_answered(Request *request, PGresult *res)
 	}
 }
 
+/* As those of a guest, the statements of a link wait for each other: requests of one feed keep nobody else waiting. */
+static void
+feed_found(Request *request, PGresult *res)
+{
+	char digest[PUBLISHED_DIGEST_SIZE], known[128];
+
+	if (!request_succeeded(res))
+	{
+		request_sql_error(request, res);
+		return;
+	}
+	if (PQntuples(res) == 0)
+	{
+		feed_missing(request);
+		return;
+	}
+	request->claims.uid = -atoll(PQgetvalue(res, 0, 0));
+	published_digest(request->part, digest);
+	request_query(request, DATABASE_LONG, feed_sql,
+				  PARAMS(pgparam_text(digest), request_header(request, "if-none-match", known, sizeof(known))
+												   ? pgparam_text(known)
+												   : pgparam_null()),
+				  REQUEST_TEXT_RAW, feed_answered);
+}
+
 void
 route_calendar_feed(Request *request)
 {
-	char digest[PUBLISHED_DIGEST_SIZE], known[128];
+	char digest[PUBLISHED_DIGEST_SIZE];
 
 	if (published_key_chars(request->part) != PUBLISHED_KEY_CHARS ||
 		strcmp(request->part + PUBLISHED_KEY_CHARS, ".ics") != 0)
@@ -55,9 +80,5 @@ route_calendar_feed(Request *request)
 		return;
 	}
 	published_digest(request->part, digest);
-	request_query(request, DATABASE_LONG, feed_sql,
-				  PARAMS(pgparam_text(digest), request_header(request, "if-none-match", known, sizeof(known))
-												   ? pgparam_text(known)
-												   : pgparam_null()),
-				  REQUEST_TEXT_RAW, feed_answered);
+	request_query(request, DATABASE_READS, published_sql, PARAMS(pgparam_text(digest)), REQUEST_TEXT_RAW, feed_found);
 }
