@@ -193,15 +193,6 @@ CREATE FUNCTION sheet.calendar_token(calendar bigint) RETURNS bigint
 $$;
 COMMENT ON FUNCTION sheet.calendar_token(bigint) IS 'Internal: the number of the last change of a calendar.';
 
-CREATE FUNCTION sheet.calendars_of(person bigint) RETURNS TABLE (sheet_id bigint, name text, role text, zone text, token bigint)
-	LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-	SELECT s.sheet_id, s.name, r.role, sheet.calendar_zone(s.sheet_id), sheet.calendar_token(s.sheet_id)
-	FROM sheet.member m JOIN sheet.sheet s ON s.sheet_id = m.sheet_id CROSS JOIN LATERAL (SELECT sheet.role_of(s.sheet_id, person)) r (role)
-	WHERE m.uid = person AND (m.role IS NOT NULL OR m.link_no IS NOT NULL) AND s.calendar AND s.trashed_at IS NULL AND r.role IS NOT NULL
-	ORDER BY s.sheet_id LIMIT 1000
-$$;
-COMMENT ON FUNCTION sheet.calendars_of(bigint) IS 'Internal: see sheet.caldav_calendars().';
-
 -- ---- writing ----
 
 -- Of new cells, those that mean what the old ones do stay as they are.
@@ -382,16 +373,11 @@ COMMENT ON FUNCTION sheet.delete_object(bigint, text, text, bigint) IS 'Internal
 
 -- ---- for programs ----
 
-CREATE FUNCTION sheet.caldav_calendars(as_uid bigint DEFAULT NULL)
-	RETURNS TABLE (sheet_id bigint, name text, role text, zone text, token bigint)
-	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_caldav_calendars';
-COMMENT ON FUNCTION sheet.caldav_calendars(bigint) IS
-	'The calendars that the account can open, at most 1000. token: grows with each change.';
-
 CREATE FUNCTION sheet.caldav_calendar(sheet_id bigint, as_uid bigint DEFAULT NULL)
 	RETURNS TABLE (sheet_id bigint, name text, role text, zone text, token bigint)
 	LANGUAGE c STABLE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_caldav_calendar';
-COMMENT ON FUNCTION sheet.caldav_calendar(bigint, bigint) IS 'The same of one calendar. 42809: the sheet is none. Viewers.';
+COMMENT ON FUNCTION sheet.caldav_calendar(bigint, bigint) IS
+	'A calendar, as sheet.calendars() lists it. token: grows with each change. 42809: the sheet is none. Viewers.';
 
 CREATE FUNCTION sheet.caldav_name(sheet_id bigint, task_uid text, as_uid bigint DEFAULT NULL) RETURNS text
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_caldav_name';

@@ -10,7 +10,6 @@
 #include "permission/permission.h"
 #include "utils/builtins.h"
 
-PG_FUNCTION_INFO_V1(sheet_caldav_calendars);
 PG_FUNCTION_INFO_V1(sheet_caldav_calendar);
 PG_FUNCTION_INFO_V1(sheet_caldav_name);
 PG_FUNCTION_INFO_V1(sheet_caldav_list);
@@ -20,7 +19,6 @@ PG_FUNCTION_INFO_V1(sheet_caldav_changes);
 PG_FUNCTION_INFO_V1(sheet_caldav_put);
 PG_FUNCTION_INFO_V1(sheet_caldav_delete);
 
-static CatalogQuery caldav_calendars = {"SELECT * FROM sheet.calendars_of($1)", {INT8OID}};
 static CatalogQuery caldav_calendar = {"SELECT s.sheet_id, s.name, sheet.role_of(s.sheet_id, $2), "
 									   "sheet.calendar_zone(s.sheet_id), sheet.calendar_token(s.sheet_id) "
 									   "FROM sheet.sheet s WHERE s.sheet_id = $1",
@@ -66,15 +64,6 @@ caldav_uid(FunctionCallInfo fcinfo, int arg)
 	int64 uid = permission_uid(catalog_arg_int64(fcinfo, arg, 0));
 
 	return uid != 0 ? CATALOG_INT64(uid) : CATALOG_NULL;
-}
-
-/* caldav_calendars(as_uid) */
-Datum
-sheet_caldav_calendars(PG_FUNCTION_ARGS)
-{
-	NullableDatum args[] = {caldav_uid(fcinfo, 0)};
-
-	return catalog_return_rows(fcinfo, &caldav_calendars, args, true);
 }
 
 /* caldav_calendar(sheet_id, as_uid) */

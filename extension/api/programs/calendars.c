@@ -62,7 +62,8 @@ static CatalogQuery calendars_tasks = {
 /* OFFSET 0 as in list_page (api/functions/list.c). */
 static CatalogQuery calendars_list = {
 	"SELECT l.sheet_id, l.name, (SELECT a.name FROM sheet.account a WHERE a.uid = l.owner_uid), l.role, "
-	"coalesce((SELECT c.zone FROM sheet.calendar c WHERE c.sheet_id = l.sheet_id), 'UTC') "
+	"coalesce((SELECT c.zone FROM sheet.calendar c WHERE c.sheet_id = l.sheet_id), 'UTC'), "
+	"sheet.calendar_token(l.sheet_id) "
 	"FROM (SELECT m.sheet_id FROM sheet.sheet h JOIN sheet.member m ON m.sheet_id = h.sheet_id AND m.uid = $1 "
 	"WHERE h.calendar AND h.trashed_at IS NULL AND (m.role IS NOT NULL OR m.link_no IS NOT NULL) LIMIT 1000) m "
 	"CROSS JOIN LATERAL (SELECT s.* FROM sheet.listed s WHERE s.uid = $1 AND s.sheet_id = m.sheet_id OFFSET 0) l "

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static const char dav_calendars_sql[] = "SELECT sheet_id, name, role, zone, token FROM sheet.caldav_calendars($1)";
+static const char dav_calendars_sql[] = "SELECT sheet_id, name, role, zone, token FROM sheet.calendars($1)";
 /* Calendars that are open by their id alone are in no list. */
 static const char dav_calendar_sql[] = "SELECT sheet_id, name, role, zone, token FROM sheet.caldav_calendar($1, $2)";
 static const char dav_list_sql[] =
@@ -42,12 +42,8 @@ dav_home_answered(Request *request, PGresult *res)
 	DavResource home = {.kind = DAV_HOME};
 	Buf body = {NULL, 0, 0};
 
-	if (!request_succeeded(res))
-	{
-		dav_sql_error(request, res);
+	if (!dav_begin_answer(request, res, &body))
 		return;
-	}
-	dav_begin(&body);
 	dav_put_resource(&body, dav, &home);
 	for (int row = 0; row < PQntuples(res); row++)
 		dav_put_calendar(&body, dav, res, row);
@@ -60,12 +56,8 @@ dav_calendar_answered(Request *request, PGresult *res)
 	const Dav *dav = request->own;
 	Buf body = {NULL, 0, 0};
 
-	if (!request_succeeded(res))
-	{
-		dav_sql_error(request, res);
+	if (!dav_begin_answer(request, res, &body))
 		return;
-	}
-	dav_begin(&body);
 	for (int row = 0; row < PQntuples(res); row++)
 	{
 		DavResource object = {.kind = DAV_OBJECT, .id = PQgetvalue(res, 0, CALENDAR_ID)};
