@@ -63,6 +63,8 @@ extern void api_sql_error(Request *request, const PGresult *res);
 /* The seq of If-Match: one in quotes, or an ETag of GET, which begins with the seq. *given: there is one, and not "*".
  * False: answered. */
 extern bool api_if_match(Request *request, bool *given, int64_t *seq);
+/* 201 with the id that the query gives to the sheet `name`; code sheet_name if the name is refused. */
+extern void api_created(Request *request, PGresult *res);
 /* 204 if the query succeeded. */
 extern void api_done(Request *request, const PGresult *res);
 /* A number of the query from 1 to max, or `otherwise` if there is none. False: answered. */

@@ -185,23 +185,10 @@ check_create_calendar(Request *request)
 static void
 calendar_created(Request *request, PGresult *res)
 {
-	Buf body = {NULL, 0, 0}, location = {NULL, 0, 0};
-
-	if (res != NULL && strcmp(pgresult_sqlstate(res), "22023") == 0 &&
-		calendar_code(PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY)) == NULL &&
-		request_sql_error_code(request, res, "sheet_name"))
-		return;
-	if (!request_succeeded(res))
-	{
+	if (calendar_code(PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY)) != NULL)
 		calendar_sql_error(request, res);
-		return;
-	}
-	buf_printf(&location, "/v2/sheets/%s", PQgetvalue(res, 0, 0));
-	request_add_header_buf(request, "Location", &location);
-	buf_printf(&body, "{\"id\":%s", PQgetvalue(res, 0, 0));
-	routes_put_member(&body, "name", request_text(request, "name"));
-	buf_puts(&body, "}");
-	request_json(request, 201, &body);
+	else
+		api_created(request, res);
 }
 
 void

@@ -157,8 +157,8 @@ check_create_sheet(Request *request)
 	return false;
 }
 
-static void
-create_answered(Request *request, PGresult *res)
+void
+api_created(Request *request, PGresult *res)
 {
 	Buf body = {NULL, 0, 0}, location = {NULL, 0, 0};
 
@@ -189,7 +189,7 @@ route_create_sheet(Request *request)
 				  PARAMS(pgparam_text(request_text(request, "name")), request_int64(request, rows),
 						 request_int64(request, cols), pgparam_text(strcmp(role, "none") == 0 ? NULL : role),
 						 request_uid(request)),
-				  REQUEST_TEXT_RAW, create_answered);
+				  REQUEST_TEXT_RAW, api_created);
 }
 
 /* ---- GET /v2/sheets/ID ---- */

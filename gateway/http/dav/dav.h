@@ -65,6 +65,8 @@ extern void route_calendar_feed(Request *request);
 extern void dav_put_text(Buf *to, const char *text);
 extern void dav_put_href(Buf *to, const Dav *dav, const DavResource *resource);
 extern void dav_begin(Buf *to);
+/* The same for the rows of a statement. False: it has failed, which is answered. */
+extern bool dav_begin_answer(Request *request, const PGresult *res, Buf *to);
 /* A response with the properties that the request asks for. */
 extern void dav_put_resource(Buf *to, const Dav *dav, const DavResource *resource);
 /* A response with a status alone. Exactly one of the resource and the href (not encoded) is given. */

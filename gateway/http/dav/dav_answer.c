@@ -385,3 +385,15 @@ dav_sql_error(Request *request, const PGresult *res)
 	else
 		request_sql_error(request, res);
 }
+
+bool
+dav_begin_answer(Request *request, const PGresult *res, Buf *to)
+{
+	if (!request_succeeded(res))
+	{
+		dav_sql_error(request, res);
+		return false;
+	}
+	dav_begin(to);
+	return true;
+}

@@ -51,12 +51,8 @@ dav_objects_answered(Request *request, PGresult *res)
 {
 	Buf body = {NULL, 0, 0};
 
-	if (!request_succeeded(res))
-	{
-		dav_sql_error(request, res);
+	if (!dav_begin_answer(request, res, &body))
 		return;
-	}
-	dav_begin(&body);
 	for (int row = 0; row < PQntuples(res); row++)
 		dav_put_object(&body, request, PQgetvalue(res, row, 0), PQgetvalue(res, row, 1),
 					   PQgetisnull(res, row, 2) ? NULL : PQgetvalue(res, row, 2));
@@ -110,12 +106,8 @@ dav_multiget_answered(Request *request, PGresult *res)
 	const Dav *dav = request->own;
 	Buf body = {NULL, 0, 0};
 
-	if (!request_succeeded(res))
-	{
-		dav_sql_error(request, res);
+	if (!dav_begin_answer(request, res, &body))
 		return;
-	}
-	dav_begin(&body);
 	for (int row = 0; row < PQntuples(res); row++)
 	{
 		const char *name = PQgetvalue(res, row, 0);
@@ -311,13 +303,9 @@ dav_sync_answered(Request *request, PGresult *res)
 	DavResource object = {.kind = DAV_OBJECT, .id = id};
 	Buf body = {NULL, 0, 0};
 
-	if (!request_succeeded(res))
-	{
-		dav_sql_error(request, res);
+	if (!dav_begin_answer(request, res, &body))
 		return;
-	}
 	(void) pgparam_int64(id, request->sheet_id);
-	dav_begin(&body);
 	for (int row = 0; row < PQntuples(res); row++)
 	{
 		object.name = PQgetvalue(res, row, CHANGE_NAME);
