@@ -247,7 +247,14 @@ describe('access tokens on WebSockets', () => {
 	let database;
 	before(() => (database = new PsqlSession(cluster)));
 	after(() => database.close());
-	const lock = (table) => database.query(`BEGIN; LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
+	const whileLocked = async (table, run) => {
+		await database.query(`BEGIN; LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
+		try {
+			return await run();
+		} finally {
+			await database.query('COMMIT');
+		}
+	};
 	const waits = (table) => waitUntil(async () => (await database.query(`SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = '${table}'::regclass`)) !== '0', `a query that waits for ${table}`);
 	/** Until the gateway has read what was sent. */
 	const read = async (raw) => {
@@ -366,35 +373,39 @@ describe('access tokens on WebSockets', () => {
 			raw.socket.send(text.slice(0, 5), { fin: false });
 			raw.socket.send(text.slice(5));
 		};
-		await lock('sheet.access_token');
-		const raw = await hello(token);
-		await waits('sheet.access_token');
-		raw.socket.send('{"t":"who","u', { fin: false });
-		await read(raw);
-		await sheets.query('LOCK TABLE sheet.sheet IN ACCESS EXCLUSIVE MODE');
-		await database.query('COMMIT');
-		await waits('sheet.sheet'); // the token is valid, and the sheet is looked at
-		raw.socket.send('id":1}');
-		raw.socket.send('{"t":"unlock","row"', { fin: false });
-		await read(raw);
-		await sheets.query('COMMIT');
+		let raw;
+		try {
+			await whileLocked('sheet.access_token', async () => {
+				raw = await hello(token);
+				await waits('sheet.access_token');
+				raw.socket.send('{"t":"who","u', { fin: false });
+				await read(raw);
+				await sheets.query('LOCK TABLE sheet.sheet IN ACCESS EXCLUSIVE MODE');
+			});
+			await waits('sheet.sheet'); // the token is valid, and the sheet is looked at
+			raw.socket.send('id":1}');
+			raw.socket.send('{"t":"unlock","row"', { fin: false });
+			await read(raw);
+		} finally {
+			await sheets.close();
+		}
 		await raw.next('hello');
 		raw.socket.send(':0,"col":0}');
 		fragments(raw, JSON.stringify({ t: 'who', uid: anna.uid }));
 		assert.equal((await raw.next('user')).uid, anna.uid);
 		raw.terminate();
-		await sheets.close();
 	});
 
 	test('what is sent before the answer is ignored, and a client may leave before it', async () => {
 		const { token } = await newToken(['edit']);
-		await lock('sheet.access_token');
-		const raw = await hello(token);
-		await waits('sheet.access_token');
-		raw.op(1, [{ row: 0, col: 0, content: 'early' }]);
-		raw.send({ t: 'hello', v: 3, token, client, acked: 0, since: 0 });
-		await read(raw);
-		await database.query('COMMIT');
+		const raw = await whileLocked('sheet.access_token', async () => {
+			const early = await hello(token);
+			await waits('sheet.access_token');
+			early.op(1, [{ row: 0, col: 0, content: 'early' }]);
+			early.send({ t: 'hello', v: 3, token, client, acked: 0, since: 0 });
+			await read(early);
+			return early;
+		});
 		await raw.next('hello');
 		assert.equal(await answers(raw), anna.uid);
 		assert.deepEqual(raw.messages.filter(({ t }) => t !== 'hello' && t !== 'user'), []);
