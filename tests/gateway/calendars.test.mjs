@@ -101,7 +101,7 @@ describe('calendars over HTTP', () => {
 		assert.equal((await send(eve, 'PUT', `/${id}/answers/${uid}`, { answer: 'perhaps' })).status, 400);
 	});
 
-	test('what is wrong is told with its column, and nothing is stored', async () => {
+	test('a refusal names the column, and nothing is stored', async () => {
 		const id = await calendar();
 		const good = { Title: 'x', Start: '2031-01-06 09:00' };
 		const wrong = [

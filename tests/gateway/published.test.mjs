@@ -355,7 +355,7 @@ test('watching ends with the link, and never begins without one', async () => {
 	await assert.rejects(new Promise((opened, failed) => plain.on('open', opened).on('error', failed)), /400/);
 });
 
-test('all who watch one view are told, and take little memory', async (t) => {
+test('all watchers of a view are told of a change, and take little memory', async (t) => {
 	const count = roundsToRun(600, 10000);
 	const fid = await sheet({ A1: '0' });
 	const { key, link } = await create(fid);

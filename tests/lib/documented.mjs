@@ -27,8 +27,8 @@ function load() {
 }
 
 /**
- * What the document does not have of an answer; undefined: it has all of it. Nothing is said of answers that are not a gateway's, and
- * of addresses that it does not serve there (those of admin-address elsewhere).
+ * The status or the content type of an answer that the document lacks; undefined: it has both. Answers of other servers, and of
+ * addresses that the gateway does not serve on that port, are not checked.
  */
 export function undocumented(method, target, { status, headers, text = '' }) {
 	operations ??= load();

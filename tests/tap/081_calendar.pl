@@ -229,7 +229,7 @@ sql("SELECT sheet.refresh_calendar($crowd)");
 is(sql($known), $named, 'when rows have moved, no other row gets its UID');
 is(sql("SELECT count(*), count(DISTINCT task_uid) FROM sheet.tasks($crowd)"), '11|11', 'and it has one');
 
-# Who has the sheet lock waits for nobody who waits for it.
+# A session that has the sheet lock does not wait for a worker that waits for that lock.
 $_ = new_session($node) for $holder, $server;
 $holder->ask("BEGIN; SELECT 1 FROM sheet.calendar WHERE sheet_id = $crowd FOR UPDATE");
 sql("SELECT sheet.set_range($crowd, 'A20', '{{later,2031-06-02 10:00,1 h}}')");

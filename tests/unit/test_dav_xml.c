@@ -73,7 +73,7 @@ read_text(const char *text, size_t len)
 	return error;
 }
 
-/* An element within itself, so many times, or beside itself. */
+/* `count` elements, each within the one before it or beside it. */
 static XmlError
 read_many(int count, bool nested)
 {

@@ -16,6 +16,8 @@
  *        |              batch_look_back()         batch.c     what the caller missed; duplicate batch
  *        |              clients_check()           clients.c   (journal/store) operations that are acknowledged already
  *        |
+ *        |      structure_begin()               structure.c of inserted, deleted and moved lines: the edits to append
+ *        |
  *        |  edit_life_append(), for each batch
  *        |  4 look up   base_find_tiles()         base.c      tiles pinned in the shared grid, or read privately
  *        |      each    staging_lookup()          staging.c   what the cell holds; no-ops end here

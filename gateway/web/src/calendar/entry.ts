@@ -1,5 +1,5 @@
-// entry.ts - the dialog of an entry: what it is, its answers, and the form that makes or changes it. What is refused is told at its
-// field, and the form stays as it is until it is saved or closed.
+// entry.ts - the dialog of an entry: what it is, its answers, and the form that makes or changes it. The form shows a refusal at
+// its field, and keeps what was typed until it is saved or closed.
 import { ApiError } from '../api';
 import { button, confirmDialog, explain, h, notify, openDialog } from '../dom';
 import { language, t, tOr } from '../i18n';

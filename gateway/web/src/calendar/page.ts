@@ -23,7 +23,7 @@ type Dropped = View.EventDropInfo | View.EventResizeInfo;
 
 /** Others' edits in a row are shown together. */
 const soonMs = 150;
-/** The entries follow the cells some milliseconds later: they are asked for again after so long, then twice as long, and so on. */
+/** Entries follow the cells some milliseconds later. The page asks for them again after this time, and doubles it each time. */
 const againMs = 100;
 const mostAgain = 7;
 /** After a failure. */
