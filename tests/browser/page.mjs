@@ -204,11 +204,15 @@ export class Person {
 		return inputs.evaluateAll((all) => all.map(({ value }) => value).find((value) => /^([A-Z]+[0-9]+(:[A-Z]+[0-9]+)?|[0-9]+:[0-9]+|[A-Z]+:[A-Z]+)$/.test(value)));
 	}
 
-	/** Selects a cell of the visible part. */
+	/**
+	 * Selects a cell of the visible part. Univer takes two clicks on one point within 500 ms as a double click, whatever was typed
+	 * between them; no two clicks after each other are on one point here.
+	 */
 	async goTo(name) {
 		const [row, col] = place(name);
+		this.clicks = (this.clicks ?? 0) + 1;
 		// Columns are 96 wide and rows 24 high, behind headers of 46 and 20.
-		await this.grid.click({ position: { x: 46 + col * 96 + 40, y: 20 + row * 24 + 12 } });
+		await this.grid.click({ position: { x: 46 + col * 96 + 36 + (this.clicks % 2) * 8, y: 20 + row * 24 + 12 } });
 	}
 
 	async type(name, ...texts) {
