@@ -13,6 +13,7 @@
 
 #define ICS_MAX_BYTES  (1024 * 1024)
 #define ICS_MAX_EVENTS 1000
+#define ICS_MAX_DEPTH  8 /* of components in each other; a calendar's alarm is at 3 */
 
 /*
  * Refuses an object. `element` of CalDAV's preconditions (RFC 4791 5.3.2.1) is the name of the constraint that the

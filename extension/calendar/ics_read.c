@@ -477,10 +477,12 @@ ics_read_event(IcsEvent *e, icalcomponent *master, ReturnSetInfo *result)
  * that it does not know are passed over.
  */
 static void
-ics_check_errors(icalcomponent *component)
+ics_check_errors(icalcomponent *component, int depth)
 {
 	icalproperty *error = icalcomponent_get_first_property(component, ICAL_XLICERROR_PROPERTY);
 
+	if (depth > ICS_MAX_DEPTH)
+		ICS_REFUSE("valid-calendar-data", "the calendar object has more than %d levels of components", ICS_MAX_DEPTH);
 	for (; error != NULL; error = icalcomponent_get_next_property(component, ICAL_XLICERROR_PROPERTY))
 	{
 		const char *text = icalproperty_get_xlicerror(error);
@@ -492,7 +494,7 @@ ics_check_errors(icalcomponent *component)
 	}
 	for (icalcomponent *inner = icalcomponent_get_first_component(component, ICAL_ANY_COMPONENT); inner != NULL;
 		 inner = icalcomponent_get_next_component(component, ICAL_ANY_COMPONENT))
-		ics_check_errors(inner);
+		ics_check_errors(inner, depth + 1);
 }
 
 /* The event that is the task itself; NULL: the object has changed occurrences only. */
@@ -557,7 +559,7 @@ sheet_ics_read(PG_FUNCTION_ARGS)
 		calendar = icalparser_parse_string(data);
 		if (calendar == NULL || icalcomponent_isa(calendar) != ICAL_VCALENDAR_COMPONENT)
 			ICS_REFUSE("valid-calendar-data", "the calendar object is not one VCALENDAR");
-		ics_check_errors(calendar);
+		ics_check_errors(calendar, 1);
 		if (icalcomponent_get_first_property(calendar, ICAL_METHOD_PROPERTY) != NULL)
 			ICS_REFUSE("valid-calendar-object-resource", "a calendar object has no METHOD");
 		master = ics_check_components(calendar);
