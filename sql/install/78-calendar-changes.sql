@@ -313,8 +313,25 @@ $$;
 COMMENT ON FUNCTION sheet.cut_task(bigint, text, record, jsonb, timestamp, bigint) IS
 	'Internal: makes an occurrence and the later ones a task of their own, and returns its UID. t: of find_task().';
 
+CREATE FUNCTION sheet.check_seen(cells jsonb, seen jsonb) RETURNS void
+	LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	other text;
+BEGIN
+	IF seen IS NULL THEN
+		RETURN;
+	END IF;
+	PERFORM sheet.check_object(seen);
+	other := (SELECT string_agg(k.key, ', ' ORDER BY k.key) FROM jsonb_each_text(seen) k WHERE coalesce(cells->>lower(k.key), '') <> coalesce(k.value, ''));
+	IF other IS NOT NULL THEN
+		RAISE EXCEPTION 'the task has changed: %', left(other, 100) USING ERRCODE = 'SM001', HINT = 'Read it again.';
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION sheet.check_seen(jsonb, jsonb) IS 'Internal: raises SM001 if cells have other texts than the caller has seen.';
+
 CREATE FUNCTION sheet.change_task(sheet_id bigint, task_uid text, cells jsonb, scope text DEFAULT 'all', instance timestamp DEFAULT NULL,
-	as_uid bigint DEFAULT NULL) RETURNS text
+	seen jsonb DEFAULT NULL, as_uid bigint DEFAULT NULL) RETURNS text
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	t record;
@@ -325,6 +342,12 @@ DECLARE
 BEGIN
 	SELECT * INTO t FROM sheet.find_task(sheet_id, task_uid, scope, instance, as_uid);
 	PERFORM sheet.check_object(cells);
+	IF scope = 'this' AND t.own_row IS NOT NULL THEN
+		SELECT k.cells, k.starts INTO own FROM sheet.tasks(sheet_id, as_uid) k WHERE k."row" = t.own_row;
+		PERFORM sheet.check_seen(own.cells, seen);
+	ELSE
+		PERFORM sheet.check_seen(t.cells, seen);
+	END IF;
 	changed := (SELECT coalesce(jsonb_object_agg(lower(k.key), coalesce(k.value, '')), '{}') FROM jsonb_each_text(cells) k) - 'uid' - 'instance';
 	IF scope = 'all' OR scope = 'following' AND instance = t.starts THEN
 		moved := coalesce((sheet.read_time(changed->>'start', 'Start')).local - t.starts, '0');
@@ -341,7 +364,6 @@ BEGIN
 				|| jsonb_build_object('uid', task_uid, 'instance', sheet.time_text(instance, false));
 			PERFORM sheet.check_cells(sheet_id, changed, as_uid);
 		ELSE
-			SELECT k.cells, k.starts INTO own FROM sheet.tasks(sheet_id, as_uid) k WHERE k."row" = t.own_row;
 			moved := coalesce((sheet.read_time(changed->>'start', 'Start')).local - own.starts, '0');
 			IF moved <> '0' THEN
 				changed := sheet.moved_end(own.cells, moved) || changed;
@@ -356,10 +378,11 @@ BEGIN
 	RETURN result;
 END
 $$;
-COMMENT ON FUNCTION sheet.change_task(bigint, text, jsonb, text, timestamp, bigint) IS
+COMMENT ON FUNCTION sheet.change_task(bigint, text, jsonb, text, timestamp, jsonb, bigint) IS
 	'Changes the cells of a task (see add_task()), and returns its UID. scope all: of the task; this: of its occurrence at the local time '
 	'`instance`, which gets a row of its own; following: of this and the later ones, which become a task of their own. If Start changes and End '
-	'does not, the length stays. 42704: no such task or occurrence. Editors.';
+	'does not, the length stays. seen: the texts that the caller has read in the cells of the task, or of the row of the occurrence; SM001: one '
+	'of them is another now. 42704: no such task or occurrence. Editors.';
 
 CREATE FUNCTION sheet.delete_task(sheet_id bigint, task_uid text, scope text DEFAULT 'all', instance timestamp DEFAULT NULL,
 	as_uid bigint DEFAULT NULL) RETURNS void

@@ -21,7 +21,7 @@ CREATE OR REPLACE FUNCTION sheet.granted(OUT grantee text, OUT privilege text, O
 		('public', 'EXECUTE', 'ROUTINE', 'paste_create paste_get paste_stats_read'),
 		('public', 'EXECUTE', 'ROUTINE', 'create_token revoke_token tokens'),
 		('public', 'EXECUTE', 'ROUTINE', 'add_task agenda answer busy calendar_columns calendar_end calendar_entries calendar_header calendar_zone change_task check_cells check_object
-			check_rule common_gap create_calendar cut_rule cut_task delete_task find_task month_dots move_instances moved_cells moved_end occurrences put_cells read_end read_length read_rule
+			check_rule check_seen common_gap create_calendar cut_rule cut_task delete_task find_task month_dots move_instances moved_cells moved_end occurrences put_cells read_end read_length read_rule
 			read_task read_time read_times refresh_calendar rule_until rule_without_end set_calendar task_before task_from tasks time_text times_between until_text zone_time'),
 		('public', 'EXECUTE', 'ROUTINE', 'caldav_calendar caldav_changes caldav_delete caldav_get caldav_list caldav_name caldav_put
 			caldav_query'),

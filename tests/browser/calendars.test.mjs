@@ -120,6 +120,7 @@ test('calendars', { timeout: 420000 }, async (t) => {
 		await ann.page.keyboard.press('Escape');
 		assert.equal(await dialog(ann).getByLabel('Title').inputValue(), 'Meeting');
 		await ann.page.keyboard.press('Escape');
+		await ann.page.getByRole('button', { name: 'Discard', exact: true }).click();
 		await closed(ann);
 		assert.equal(await events(ann, 'Meeting').count(), 0);
 	});
@@ -167,6 +168,36 @@ test('calendars', { timeout: 420000 }, async (t) => {
 		await events(bob, 'Long lunch').waitFor();
 	});
 
+	await step('Escape asks before it discards what was typed; what another has changed meanwhile is not replaced unasked', async () => {
+		const { page } = ann;
+		const titleOf = () => dialog(ann).getByLabel('Title', { exact: true }).inputValue();
+		await events(ann, 'Long lunch').click();
+		await fill(ann, { Title: 'Picnic', Notes: 'Bring plates' });
+		await page.keyboard.press('Escape');
+		await page.getByText('Discard it?').waitFor();
+		await page.keyboard.press('Escape');
+		await page.getByText('Discard it?').waitFor({ state: 'detached' });
+		assert.equal(await titleOf(), 'Picnic');
+		await sql(`SELECT sheet.change_task(${id}, t.task_uid, '{"Title": "Brunch"}') FROM sheet.tasks(${id}) t WHERE t.title = 'Long lunch'`);
+		await save(ann);
+		await dialog(ann).getByRole('alert').filter({ hasText: 'Title: Brunch' }).waitFor();
+		await picture(ann, 'changed');
+		assert.equal(await titleOf(), 'Picnic');
+		assert.equal(await sql(`SELECT cells->>'notes' FROM sheet.tasks(${id}) WHERE title = 'Brunch'`), '');
+		await save(ann);
+		await closed(ann);
+		await events(bob, 'Picnic').waitFor();
+		await events(ann, 'Picnic').click();
+		await fill(ann, { Title: 'Nothing' });
+		await dialog(ann).getByRole('button', { name: 'Close', exact: true }).click();
+		await page.getByRole('button', { name: 'Discard', exact: true }).click();
+		await closed(ann);
+		await events(ann, 'Picnic').click();
+		assert.equal(await titleOf(), 'Picnic');
+		await page.keyboard.press('Escape'); // nothing was typed
+		await closed(ann);
+	});
+
 	await step('all views, in both themes and at the width of a phone, follow the rules of accessibility', async () => {
 		const { page } = ann;
 		const broken = [];
@@ -181,7 +212,7 @@ test('calendars', { timeout: 420000 }, async (t) => {
 		broken.push(...(await brokenRules(page)).map((rule) => `dark: ${rule}`));
 		await page.setViewportSize({ width: 390, height: 760 });
 		await page.reload();
-		await events(ann, 'Long lunch').waitFor();
+		await events(ann, 'Picnic').waitFor();
 		await page.getByRole('button', { name: 'Agenda', exact: true }).click();
 		await picture(ann, 'phone');
 		broken.push(...(await brokenRules(page)).map((rule) => `phone: ${rule}`));

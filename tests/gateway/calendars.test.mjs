@@ -101,6 +101,25 @@ describe('calendars over HTTP', () => {
 		assert.equal((await send(eve, 'PUT', `/${id}/answers/${uid}`, { answer: 'perhaps' })).status, 400);
 	});
 
+	test('what others have changed since it was read is not replaced', async () => {
+		const id = await calendar();
+		const uid = await add(id, { Title: 'Lunch', Start: '2031-01-06 12:00', Repeats: 'FREQ=DAILY;COUNT=3' });
+		const change = (cells, seen, more = {}) => send(anna, 'PATCH', `/${id}/tasks/${uid}`, { cells, seen, ...more });
+		const this7 = { scope: 'this', instance: '2031-01-07T12:00:00' };
+		assert.equal((await change({ Title: 'Dinner' }, { Title: 'Lunch', Place: '' })).uid, uid);
+		const answer = await change({ Title: 'Tea', Place: 'Here' }, { Title: 'Lunch', Place: '' });
+		assert.deepEqual([answer.status, answer.code], [412, 'changed'], answer.text);
+		assert.match(answer.data, /Title$/);
+		assert.equal((await change({ Title: 'Tea' }, { title: 'Dinner' }, this7)).uid, uid); // the occurrence has no row of its own yet
+		assert.equal((await change({ Title: 'Milk' }, { Title: 'Dinner' }, this7)).status, 412); // it has one
+		assert.equal((await change({ Title: 'Milk' }, { Title: 'Tea' }, this7)).uid, uid);
+		assert.equal((await change({ Title: 'x' }, { Title: 'Tea' })).status, 412);
+		assert.equal((await change({ Title: 'x' }, null)).uid, uid);
+		for (const seen of ['x', ['x'], 1]) assert.equal((await change({ Title: 'y' }, seen)).status, 400);
+		const task = await send(anna, 'GET', `/${id}/tasks/${uid}?instance=2031-01-07T12:00:00`);
+		assert.deepEqual([task.cells.title, task.cells.place ?? '', task.own.title], ['x', '', 'Milk']);
+	});
+
 	test('a refusal names the column, and nothing is stored', async () => {
 		const id = await calendar();
 		const good = { Title: 'x', Start: '2031-01-06 09:00' };

@@ -51,7 +51,7 @@ extern void route_calendar_dots(Request *request);
 extern bool check_add_task(Request *request); /* {cells} */
 extern void route_add_task(Request *request);
 extern void route_describe_task(Request *request);
-extern bool check_change_task(Request *request); /* {cells, scope, instance} */
+extern bool check_change_task(Request *request); /* {cells, scope, instance, seen} */
 extern void route_change_task(Request *request);
 extern void route_delete_task(Request *request);
 extern bool check_answer_task(Request *request); /* {answer, instance} */

@@ -44,7 +44,8 @@ static const char calendars_task_sql[] =
 	"t.zone, 'repeats', t.repeats, 'cells', t.cells, 'own', t.own_cells, 'problem', t.problem, 'persons', "
 	"coalesce(t.persons, '[]')) FROM sheet.task_info($1, $2, $3, $4) t";
 static const char calendars_add_sql[] = "SELECT json_build_object('uid', sheet.add_task($1, $2, $3))";
-static const char calendars_change_sql[] = "SELECT json_build_object('uid', sheet.change_task($1, $2, $3, $4, $5, $6))";
+static const char calendars_change_sql[] =
+	"SELECT json_build_object('uid', sheet.change_task($1, $2, $3, $4, $5, $6, $7))";
 static const char calendars_delete_sql[] = "SELECT sheet.delete_task($1, $2, $3, $4, $5)";
 static const char calendars_answer_sql[] = "SELECT sheet.answer($1, $2, $3, $4, $5)";
 
@@ -80,6 +81,8 @@ calendar_sql_error(Request *request, const PGresult *res)
 
 	if (strcmp(state, "42809") == 0)
 		request_error_code(request, 409, "no_calendar", "the sheet is not a calendar");
+	else if (strcmp(state, "SM001") == 0 && reason != NULL)
+		request_error_code(request, 412, "changed", reason);
 	else if (strcmp(state, "42704") == 0 && reason != NULL && strstr(reason, "sheet") == NULL)
 		request_error_code(request, 404, "no_task", reason);
 	else if (strncmp(state, "22", 2) == 0 && calendar_code(reason) != NULL)
@@ -256,26 +259,39 @@ route_calendar_dots(Request *request)
 					  REQUEST_TEXT_RAW, calendar_answered);
 }
 
-/* ---- POST /v2/calendars/ID/tasks {cells}; PATCH, GET and DELETE /v2/calendars/ID/tasks/UID ---- */
+/* ---- /v2/calendars/ID/tasks: POST {cells}; /UID: PATCH {cells, scope, instance, seen}, GET, DELETE ---- */
+
+/* JSON of the body. */
+typedef struct TaskTexts
+{
+	char *cells, *seen; /* seen is NULL if the request has none */
+} TaskTexts;
 
 static void
-calendar_free_text(void *own)
+task_texts_free(void *own)
 {
-	cJSON_free(*(char **) own);
+	TaskTexts *texts = own;
+
+	cJSON_free(texts->cells);
+	cJSON_free(texts->seen);
 }
 
-/* The cells as text, which the request holds. NULL: answered. */
-static const char *
-calendar_cells(Request *request)
+/* NULL: answered. */
+static const TaskTexts *
+task_texts(Request *request)
 {
-	char **text = request_own(request, sizeof(char *), calendar_free_text);
+	const cJSON *seen = request_member(request, "seen");
+	TaskTexts *texts = request_own(request, sizeof(TaskTexts), task_texts_free);
 
-	if (text == NULL)
+	if (texts == NULL)
 		return NULL;
-	*text = cJSON_PrintUnformatted(request_member(request, "cells"));
-	if (*text == NULL)
-		request_out_of_memory(request);
-	return *text;
+	texts->cells = cJSON_PrintUnformatted(request_member(request, "cells"));
+	if (cJSON_IsObject(seen))
+		texts->seen = cJSON_PrintUnformatted(seen);
+	if (texts->cells != NULL && (texts->seen != NULL || !cJSON_IsObject(seen)))
+		return texts;
+	request_out_of_memory(request);
+	return NULL;
 }
 
 bool
@@ -290,7 +306,14 @@ check_add_task(Request *request)
 bool
 check_change_task(Request *request)
 {
-	return check_add_task(request) && calendar_is_string(request, "scope") && calendar_is_string(request, "instance");
+	const cJSON *seen = request_member(request, "seen");
+
+	if (!check_add_task(request) || !calendar_is_string(request, "scope") || !calendar_is_string(request, "instance"))
+		return false;
+	if (seen == NULL || cJSON_IsNull(seen) || cJSON_IsObject(seen))
+		return true;
+	request_error(request, 400, "seen is an object of texts by the names of columns");
+	return false;
 }
 
 static void
@@ -303,24 +326,26 @@ calendar_task_written(Request *request, PGresult *res)
 void
 route_add_task(Request *request)
 {
-	const char *cells = calendar_cells(request);
+	const TaskTexts *texts = task_texts(request);
 
-	if (cells != NULL)
+	if (texts != NULL)
 		request_query(request, DATABASE_LONG, calendars_add_sql,
-					  PARAMS(request_sheet(request), pgparam_text(cells), request_uid(request)), REQUEST_TEXT_RAW,
-					  calendar_task_written);
+					  PARAMS(request_sheet(request), pgparam_text(texts->cells), request_uid(request)),
+					  REQUEST_TEXT_RAW, calendar_task_written);
 }
 
 void
 route_change_task(Request *request)
 {
-	const char *cells = calendar_cells(request), *scope = request_text(request, "scope");
+	const TaskTexts *texts = task_texts(request);
+	const char *scope = request_text(request, "scope");
 
-	if (cells != NULL)
+	if (texts != NULL)
 		request_query(request, DATABASE_LONG, calendars_change_sql,
-					  PARAMS(request_sheet(request), pgparam_text(request->part), pgparam_text(cells),
+					  PARAMS(request_sheet(request), pgparam_text(request->part), pgparam_text(texts->cells),
 							 pgparam_text(scope[0] != '\0' ? scope : "all"),
-							 calendar_text(request_text(request, "instance")), request_uid(request)),
+							 calendar_text(request_text(request, "instance")), calendar_text(texts->seen),
+							 request_uid(request)),
 					  REQUEST_TEXT_RAW, calendar_task_written);
 }
 

@@ -40,7 +40,7 @@ static const Members members[] = {
 	{"/v2/sheets/*/webhooks/*", METHOD_PATCH, "url active"},
 	{"/v2/calendars", METHOD_POST, "name zone"},
 	{"/v2/calendars/*/tasks", METHOD_POST, "cells"},
-	{"/v2/calendars/*/tasks/*", METHOD_PATCH, "cells scope instance"},
+	{"/v2/calendars/*/tasks/*", METHOD_PATCH, "cells scope instance seen"},
 	{"/v2/calendars/*/answers/*", METHOD_PUT, "answer instance"},
 	{"/v2/link/cells", METHOD_PATCH, "cells rows cols"},
 	{"/v2/link", METHOD_POST, "link name password"},

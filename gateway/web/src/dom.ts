@@ -33,22 +33,31 @@ export function field(label: string, attributes: Attributes): { row: HTMLElement
 	return { row: h('div', { class: 'field' }, h('label', { for: id }, label), input), input };
 }
 
-/** Opens a modal dialog. The browser keeps the focus inside, and Escape closes it. */
+/**
+ * Opens a modal dialog. The browser keeps the focus inside. Escape and its button close it, unless a listener for its event "closing"
+ * prevents that.
+ */
 export function openDialog(title: string, ...content: Child[]): { dialog: HTMLDialogElement; close(): void } {
 	const id = `dialog-${++fields}`;
 	const before = document.activeElement;
 	const dialog = h('dialog', { 'aria-labelledby': id });
 	const close = () => dialog.close();
+	const closeByUser = () => dialog.dispatchEvent(new Event('closing', { cancelable: true })) && close();
 	// Univer takes the key if one of its menus has opened the dialog.
 	const escape = (event: KeyboardEvent) => {
 		if (event.key !== 'Escape' || event.isComposing || [...document.querySelectorAll('dialog[open]')].at(-1) !== dialog) return;
 		event.preventDefault();
 		event.stopImmediatePropagation();
-		close();
+		closeByUser();
 	};
 	window.addEventListener('keydown', escape, { capture: true });
 	dialog.append(
-		h('header', {}, h('h2', { id }, title), button('✕', close, { class: 'icon', 'aria-label': t('close') })),
+		h(
+			'header',
+			{},
+			h('h2', { id }, title),
+			button('✕', () => void closeByUser(), { class: 'icon', 'aria-label': t('close') }),
+		),
 		...content.filter((child): child is Node | string => !!child),
 	);
 	dialog.addEventListener('close', () => {

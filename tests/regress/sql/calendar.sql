@@ -64,8 +64,8 @@ SELECT count(*) FROM sheet.occurrence o JOIN sheet.series s USING (series_id) WH
 SELECT title, place, instance, starts_at, ends_at, all_day, zone, answer FROM sheet.agenda(:bob, '2031-01-05', '2031-01-07');
 SELECT title, persons, starts_at FROM sheet.calendar_entries(:id, '2031-01-05', '2031-01-06', :ann);
 -- this and following; this; without this
-SELECT sheet.change_task(:id, :'standup', '{"Start": "2031-01-03 10:00", "End": "30 min"}', 'following', '2031-01-03 09:00', :ann) AS later \gset
-SELECT sheet.change_task(:id, :'standup', '{"Title": "Late", "Start": "2030-12-31 11:00"}', 'this', '2030-12-31 09:00', :ann) = :'standup' AS same;
+SELECT sheet.change_task(:id, :'standup', '{"Start": "2031-01-03 10:00", "End": "30 min"}', 'following', '2031-01-03 09:00', '{"Title": "Standup"}', :ann) AS later \gset
+SELECT sheet.change_task(:id, :'standup', '{"Title": "Late", "Start": "2030-12-31 11:00"}', 'this', '2030-12-31 09:00', NULL, :ann) = :'standup' AS same;
 SELECT sheet.delete_task(:id, :'later', 'this', '2031-01-05 10:00', :ann);
 SELECT serve(:id);
 SELECT title, instance, starts_at, ends_at FROM sheet.agenda(:bob, '2030-12-01', '2031-02-01');
@@ -163,6 +163,9 @@ SELECT sheet.change_task(:id, 'none', '{}');
 SELECT sheet.change_task(:id, :'later', '{"Title": "x"}', 'this');
 SELECT sheet.change_task(:id, :'later', '{"Title": "x"}', 'that', '2031-01-04 10:00');
 SELECT sheet.change_task(:id, :'later', '{"Title": "x"}', 'this', '2031-01-04 10:30');
+-- what others have changed since it was read
+SELECT sheet.change_task(:id, :'later', '{"Title": "x", "Place": "y"}', seen => '{"title": "Another", "Place": "There", "Start": null}', as_uid => :ann);
+SELECT sheet.change_task(:id, :'later', '{"Title": "x"}', seen => '["x"]', as_uid => :ann);
 SELECT sheet.answer(:id, :'later', 'maybe', NULL, :bob);
 \set VERBOSITY terse
 SELECT sheet.answer(:id, :'later', 'accepted', NULL, :eve);
@@ -199,7 +202,7 @@ SELECT link_id AS link FROM sheet.create_link(:id, 'editor') \gset
 SELECT link_id AS reader FROM sheet.create_link(:id) \gset
 SET ROLE cal_gateway;
 SELECT sheet.add_task(:id, '{"Title": "By a gateway", "Start": "2031-03-01 10:00", "Repeats": "daily"}', :ann) AS by_gateway \gset
-SELECT sheet.change_task(:id, :'by_gateway', '{"Title": "By a guest"}', 'this', '2031-03-02 10:00', -:link) = :'by_gateway' AS same;
+SELECT sheet.change_task(:id, :'by_gateway', '{"Title": "By a guest"}', 'this', '2031-03-02 10:00', NULL, -:link) = :'by_gateway' AS same;
 SELECT sheet.delete_task(:id, :'by_gateway', 'following', '2031-03-03 10:00', -:link);
 SELECT title, starts, rule FROM sheet.tasks(:id, -:link) WHERE task_uid = :'by_gateway';
 SELECT sheet.change_task(:id, :'by_gateway', '{"Title": "x"}', as_uid => :eve);

@@ -4,7 +4,7 @@ import { ApiError } from '../api';
 import { button, confirmDialog, explain, h, notify, openDialog } from '../dom';
 import { language, t, tOr } from '../i18n';
 import { area, check, choice, input, type Field } from './fields';
-import { canWrite, type Answer, type Calendar, type CalendarApi, type Cells, type Entry, type Scope, type Task } from './http';
+import { canWrite, seenTexts, type Answer, type Calendar, type CalendarApi, type Cells, type Entry, type Scope, type Task } from './http';
 import { repeatFields } from './repeats';
 import { addDays, browserZone, localTime, wall } from './times';
 import { movedCells, type Span } from './span';
@@ -129,6 +129,9 @@ class EntryForm {
 	private readonly problem = h('p', { class: 'problem', role: 'alert' });
 	private readonly submit = h('button', { type: 'submit', class: 'primary' }, t('calendar.save'));
 	private close = () => {};
+	private isChanged = false;
+	/** The task as it is known to the user: others may have changed it since the form was opened. */
+	private seen: Task | null;
 
 	constructor(
 		private readonly context: EntryContext,
@@ -139,6 +142,7 @@ class EntryForm {
 		own: Calendar[],
 	) {
 		const { start, end, allDay } = before;
+		this.seen = task;
 		this.cells = task?.own ?? task?.cells ?? {};
 		this.zone = entry?.zone ?? browserZone;
 		const cell = (name: string) => this.cells[name] ?? '';
@@ -170,6 +174,7 @@ class EntryForm {
 	}
 
 	private touch(): void {
+		this.isChanged = true;
 		this.context.setUnsaved(1);
 	}
 
@@ -205,6 +210,12 @@ class EntryForm {
 		form.noValidate = true;
 		const { dialog, close } = openDialog(entry ? t('calendar.edit') : t('calendar.new'), form);
 		dialog.classList.add('entry');
+		dialog.addEventListener('closing', (event) => {
+			if (!this.isChanged) return;
+			event.preventDefault();
+			const title = t('calendar.discard');
+			void confirmDialog(title, t('calendar.discardQuestion'), title, true).then((yes) => yes && close());
+		});
 		dialog.addEventListener('close', () => this.context.setUnsaved(0));
 		this.close = close;
 		this.title.control.focus();
@@ -264,17 +275,32 @@ class EntryForm {
 		if (scope === null) return;
 		this.submit.disabled = true;
 		const calendar = Number(this.into.control.value);
+		const cells = this.changes(scope);
 		try {
-			const cells = this.changes(scope);
-			const uid = entry ? await context.api.change(entry, cells, scope) : await context.api.add(calendar, cells);
+			const uid = entry ? await context.api.change(entry, cells, scope, this.seen!) : await context.api.add(calendar, cells);
 			context.changed();
 			this.close();
 			const { problem } = await context.api.describe({ calendar, uid, instance: '' });
 			notify(problem === null ? t('calendar.saved') : t('calendar.problem', { problem }), problem === null ? 'info' : 'problem');
 		} catch (error) {
-			this.blame(error);
+			if (entry && error instanceof ApiError && error.code === 'changed') await this.tell(entry, cells, scope);
+			else this.blame(error);
 		} finally {
 			this.submit.disabled = false;
+		}
+	}
+
+	/** Others have changed what this form changes: tells how. Who saves again replaces that. */
+	private async tell(entry: Entry, cells: Cells, scope: Scope): Promise<void> {
+		try {
+			const now = await this.context.api.describe(entry);
+			const before = this.seen ? seenTexts(this.seen, cells, scope) : {};
+			const others = Object.entries(seenTexts(now, cells, scope)).filter(([name, text]) => text !== before[name]);
+			this.seen = now;
+			const changes = others.map(([name, text]) => `${t(`calendar.${name.toLowerCase()}`)}: ${text || t('calendar.empty')}`).join('; ');
+			this.problem.textContent = t('calendar.changed', { changes });
+		} catch (error) {
+			this.blame(error);
 		}
 	}
 

@@ -58,6 +58,12 @@ export interface Task {
 
 export const canWrite = (calendar?: Calendar): calendar is Calendar => calendar?.role === 'editor' || calendar?.role === 'owner';
 
+/** What the cells that are to be changed had when the task was read. */
+export function seenTexts(task: Task, cells: Cells, scope: Scope): Cells {
+	const row = scope === 'this' ? (task.own ?? task.cells) : task.cells;
+	return Object.fromEntries(Object.keys(cells).map((name) => [name, row[name.toLowerCase()] ?? '']));
+}
+
 export class CalendarApi {
 	constructor(private readonly session: Session) {}
 
@@ -100,8 +106,10 @@ export class CalendarApi {
 		return (await this.ask<{ uid: string }>('POST', `/${calendar}/tasks`, { cells })).uid;
 	}
 
-	async change({ calendar, uid, instance }: Entry, cells: Cells, scope: Scope): Promise<string> {
-		const body = { cells, scope, instance: scope === 'all' ? null : instance };
+	/** `seen`: the task as it was read; what others have changed meanwhile is refused (changed). */
+	async change({ calendar, uid, instance }: Entry, cells: Cells, scope: Scope, seen: Task): Promise<string> {
+		const texts = seenTexts(seen, cells, scope);
+		const body = { cells, scope, instance: scope === 'all' ? null : instance, seen: texts };
 		return (await this.ask<{ uid: string }>('PATCH', this.task(calendar, uid), body)).uid;
 	}
 

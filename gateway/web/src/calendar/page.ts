@@ -233,7 +233,7 @@ export function showCalendars(root: HTMLElement, session: Session, chosen: numbe
 			const task = await api.describe(entry);
 			const scope = task.repeats ? await askScope(t('calendar.move')) : 'all';
 			if (scope === null) return info.revert();
-			await api.change(entry, movedCells(task, spanOf(entry), droppedSpan(info.event, entry.zone), scope), scope);
+			await api.change(entry, movedCells(task, spanOf(entry), droppedSpan(info.event, entry.zone), scope), scope, task);
 			notify(t('calendar.saved'));
 			changing = true;
 		} catch (error) {
