@@ -43,7 +43,7 @@ my %parameters = (
 	'accounts.c opening_sql' => [ '$busy', '$guest', '|UPDATE sheet.member SET opened_at = opened_at - interval $$2 hours$$ WHERE sheet_id = $busy AND uid = $guest' ],
 	'api_calendars.c calendars_add_sql' => [ '$team', q{'{"Title": "x", "Start": "2031-01-01 10:00"}'}, '$rich' ],
 	'api_calendars.c calendars_answer_sql' => [ '$team', q{'daily'}, q{'accepted'}, 'NULL', '$guest' ],
-	'api_calendars.c calendars_change_sql' => [ '$team', q{'daily'}, q{'{"Place": "x"}'}, q{'all'}, 'NULL', q{'{"Place": "Hall"}'}, '$rich' ],
+	'api_calendars.c calendars_change_sql' => [ '$team', q{'daily'}, q{'{"Place": "x"}'}, q{'all'}, 'NULL', q{'{"Place": ""}'}, '$rich' ],
 	'api_calendars.c calendars_create_sql' => [ q{'new'}, q{'Europe/Berlin'}, '$rich' ],
 	'api_calendars.c calendars_delete_sql' => [ '$team', q{'daily'}, q{'this'}, q{'2031-01-02 09:00'}, '$rich' ],
 	'api_calendars.c calendars_dots_sql' => [ '$guest', q{'2031-01'}, q{'UTC'} ],
