@@ -5,7 +5,7 @@
 # $tmp/PART, which marks its processes, and a log, $logs/PART.log. $tmp/results and $tmp/failures have what
 # check-results.awk says of each part, with the name of the suite in front.
 
-suite_seconds=1800 # timeout of a part: on a busy machine the longest suites take three times as long
+suite_seconds=3600 # timeout of a part: on a slow machine the longest suites take six times as long
 file_seconds=600   # timeout of a file in a suite that runs its files one by one
 
 # ---- files and timeouts ---------------------------------------------------------------------------------------------------

@@ -23,12 +23,12 @@ test('what points at cells moves with them', { timeout: 600000 }, async (t) => {
 	const said = (text) => page.locator('#messages').getByText(text).waitFor();
 	const untilSelected = (name) => waitUntil(async () => (await ann.selected()) === name, () => `${name} to be selected`, 10000);
 
-	/** Runs in a sheet with these texts in A1 and below and beside it. */
-	const step = (name, texts, run) =>
+	/** Runs in a sheet with these texts in A1 and below and beside it. open: loads the page again. */
+	const step = (name, texts, run, open = () => ann.turnTo(id)) =>
 		t.test(name, async () => {
 			id = Number(await sql(`SELECT sheet.create('Pointing', 84, 60, as_uid => (SELECT uid FROM sheet.account WHERE name = 'ann'))`));
 			await sql(`SELECT sheet.share(${id}, 'bob', 'editor')`);
-			await ann.open(id);
+			await open();
 			await ann.paste('A1', texts);
 			await ann.untilSaved();
 			await run();
@@ -517,7 +517,7 @@ test('what points at cells moves with them', { timeout: 600000 }, async (t) => {
 		assert.ok((await loaded()) > 0);
 		await page.getByRole('button', { name: 'English' }).click();
 		await ann.untilShows('A1', 'a');
-	});
+	}, () => ann.open(id));
 	await step('print shows the used cells and nothing else, black on white', 'Item\tCost\tDay\nRent\t1200.5\t2024-01-31\nTwo lines\t\nlast\t=B2*2', async () => {
 		await sql(`SELECT sheet.set(${id}, 'A3', E'two\\nlines')`);
 		await select('A1', 'C1');

@@ -199,14 +199,19 @@ const rows = (n: number, of: (row: number) => Record<string, string | number>): 
 	Object.fromEntries(Array.from({ length: n }, (_, i) => Object.entries(of(i + 1))).flat());
 
 describe('many formulas', () => {
-	const n = 130_000;
-
-	test('are computed if one reads all others, and if they are in a circle', async () => {
+	test('are computed if one reads all others', async () => {
+		const n = 130_000; // more than a call takes as arguments
 		const sheet = new Computed();
 		// The total comes first, so that all others are needed at once.
 		await sheet.write({ C1: 1, B1: `=SUM(A1:A${n})`, ...rows(n, (row) => ({ [`A${row}`]: '=C$1' })) });
 		expect(sheet.of('B1')).toEqual([n]);
-		await sheet.write({ C1: '=B1' });
+		expect(sheet.failures).toEqual([]);
+	});
+
+	test('in a circle are errors until it is broken', async () => {
+		const n = process.env.LONG ? 130_000 : 13_000;
+		const sheet = new Computed();
+		await sheet.write({ C1: '=B1', B1: `=SUM(A1:A${n})`, ...rows(n, (row) => ({ [`A${row}`]: '=C$1' })) });
 		expect(sheet.of('A1', `A${n}`, 'B1', 'C1')).toEqual(['#CYCLE!', '#CYCLE!', '#CYCLE!', '#CYCLE!']);
 		await sheet.write({ C1: 2 });
 		expect(sheet.of('B1')).toEqual([2 * n]);
@@ -214,13 +219,14 @@ describe('many formulas', () => {
 	});
 
 	test('of which each reads the one above it', async () => {
+		const n = process.env.LONG ? 20_000 : 12_000; // more than the stack has frames for
 		const sheet = new Computed();
-		await sheet.write({ A1: 1, ...rows(20_000, (row) => ({ [`A${row + 1}`]: `=A${row}+1` })) });
-		expect(sheet.of('A20001')).toEqual([20_001]);
-		await sheet.write({ A1: '=A20001' });
-		expect(sheet.of('A2', 'A20001')).toEqual(['#CYCLE!', '#CYCLE!']);
+		await sheet.write({ A1: 1, ...rows(n, (row) => ({ [`A${row + 1}`]: `=A${row}+1` })) });
+		expect(sheet.of(`A${n + 1}`)).toEqual([n + 1]);
+		await sheet.write({ A1: `=A${n + 1}` });
+		expect(sheet.of('A2', `A${n + 1}`)).toEqual(['#CYCLE!', '#CYCLE!']);
 		await sheet.write({ A1: 2 });
-		expect(sheet.of('A20001')).toEqual([20_002]);
+		expect(sheet.of(`A${n + 1}`)).toEqual([n + 2]);
 	});
 
 	test('that read one long range of formulas, or wait for it in a circle', async () => {
