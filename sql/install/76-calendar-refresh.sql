@@ -272,20 +272,20 @@ COMMENT ON FUNCTION sheet.collect_occurrences(bigint, integer) IS
 -- ---- rows ----
 
 -- The occurrences of a task that do not take place: those of its column Except, and those that rows of their own replace.
-CREATE FUNCTION sheet.put_exceptions(sheet bigint, uids text[]) RETURNS void
+CREATE FUNCTION sheet.put_exceptions(tasks bigint[]) RETURNS void
 	LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 	WITH wanted AS (
 		SELECT s.series_id, sheet.zone_time(e.local, s.zone) AS starts_at
 		FROM sheet.task t JOIN sheet.series s ON s.series_id = t.series_id,
 			LATERAL (SELECT unnest(t.except_at) UNION SELECT o.instance FROM sheet.task o
-				WHERE o.sheet_id = sheet AND o.task_uid = t.task_uid AND o.instance IS NOT NULL) e (local)
-		WHERE t.sheet_id = sheet AND t.task_uid = ANY (uids) AND t.instance IS NULL),
+				WHERE o.sheet_id = t.sheet_id AND o.task_uid = t.task_uid AND o.instance IS NOT NULL) e (local)
+		WHERE t.task_id = ANY (tasks) AND t.instance IS NULL),
 	removed AS (DELETE FROM sheet.series_except e USING sheet.task t
-		WHERE t.sheet_id = sheet AND t.task_uid = ANY (uids) AND t.instance IS NULL AND e.series_id = t.series_id
+		WHERE t.task_id = ANY (tasks) AND t.instance IS NULL AND e.series_id = t.series_id
 			AND NOT EXISTS (SELECT FROM wanted w WHERE w.series_id = e.series_id AND w.starts_at = e.starts_at))
 	INSERT INTO sheet.series_except SELECT w.series_id, w.starts_at FROM wanted w ON CONFLICT DO NOTHING
 $$;
-COMMENT ON FUNCTION sheet.put_exceptions(bigint, text[]) IS 'Internal: makes the exceptions of these tasks.';
+COMMENT ON FUNCTION sheet.put_exceptions(bigint[]) IS 'Internal: makes the exceptions of these tasks.';
 
 -- `known`: the row of sheet.task with the same UID, or one without task_id.
 CREATE FUNCTION sheet.put_task(known sheet.task, fresh sheet.calendar_row, zone text, owner bigint) RETURNS bigint
@@ -370,11 +370,15 @@ COMMENT ON FUNCTION sheet.row_instance(jsonb) IS 'Internal: the occurrence that 
 -- Exceptions and reminders follow from several rows.
 CREATE FUNCTION sheet.tasks_changed(sheet bigint, uids text[]) RETURNS void
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	-- OFFSET 0: each UID is looked up in its index, whatever statistics say; other plans read all tasks of the calendar.
+	tasks bigint[] := ARRAY(SELECT k.task_id FROM (SELECT DISTINCT unnest(uids)) u (uid)
+		CROSS JOIN LATERAL (SELECT t.task_id FROM sheet.task t WHERE t.sheet_id = sheet AND t.task_uid = u.uid OFFSET 0) k);
 BEGIN
-	PERFORM sheet.put_exceptions(sheet, uids);
+	PERFORM sheet.put_exceptions(tasks);
 	PERFORM sheet.objects_changed(sheet, uids);
 	INSERT INTO sheet.timer AS m (kind, id, at) SELECT 'reminder', t.task_id, now() FROM sheet.task t
-		WHERE t.sheet_id = sheet AND t.task_uid = ANY (uids) AND t.remind IS NOT NULL
+		WHERE t.task_id = ANY (tasks) AND t.remind IS NOT NULL
 		ON CONFLICT ON CONSTRAINT timer_pkey DO UPDATE SET at = excluded.at;
 END
 $$;
@@ -398,13 +402,16 @@ DECLARE
 	next_row integer;
 	began timestamptz := clock_timestamp();
 BEGIN
-	UPDATE sheet.task t SET row_no = -1 WHERE t.sheet_id = sheet AND t.row_no = ANY (row_nos)
-		AND NOT EXISTS (SELECT FROM unnest(fresh) n WHERE n.row_no = t.row_no AND n.cells->>'uid' = t.task_uid
-			AND sheet.row_instance(n.cells) IS NOT DISTINCT FROM t.instance);
+	-- OFFSET 0: see tasks_changed().
+	UPDATE sheet.task t SET row_no = -1 WHERE t.task_id = ANY (ARRAY(SELECT k.task_id FROM unnest(row_nos) u (row_no)
+		CROSS JOIN LATERAL (SELECT o.* FROM sheet.task o WHERE o.sheet_id = sheet AND o.row_no = u.row_no OFFSET 0) k
+		WHERE NOT EXISTS (SELECT FROM unnest(fresh) n WHERE n.row_no = k.row_no AND n.cells->>'uid' = k.task_uid
+			AND sheet.row_instance(n.cells) IS NOT DISTINCT FROM k.instance)));
 	FOR r IN SELECT n.row_no, n.cells, n.instance, t.task_id, k.is_new, t.cells = n.cells AS is_same, bool_or(k.is_new) OVER () AS some_new
 		FROM (SELECT f.*, i.instance, row_number() OVER (PARTITION BY f.cells->>'uid', i.instance ORDER BY f.row_no) AS nth
 			FROM unnest(fresh) f, sheet.row_instance(f.cells) i (instance)) n
-		LEFT JOIN sheet.task t ON t.sheet_id = sheet AND t.task_uid = n.cells->>'uid' AND t.instance IS NOT DISTINCT FROM n.instance
+		LEFT JOIN LATERAL (SELECT o.* FROM sheet.task o WHERE o.sheet_id = sheet AND o.task_uid = n.cells->>'uid'
+			AND o.instance IS NOT DISTINCT FROM n.instance OFFSET 0) t ON true
 		CROSS JOIN LATERAL (SELECT coalesce(n.cells->>'uid' IS NULL OR n.nth > 1
 			OR t.row_no >= 0 AND t.row_no <> n.row_no AND (below IS NULL OR t.row_no < below), false) AS is_new) k
 		WHERE t.cells IS DISTINCT FROM n.cells OR n.nth > 1 OR t.row_no <> n.row_no ORDER BY n.row_no
@@ -481,7 +488,7 @@ COMMENT ON FUNCTION sheet.follow_calendar_locked(bigint, bigint) IS
 CREATE FUNCTION sheet.follow_calendar(sheet bigint, owner bigint, locked boolean DEFAULT false) RETURNS boolean
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	portion CONSTANT integer := 2000; -- rows
+	portion CONSTANT integer := 500; -- rows
 	c sheet.calendar;
 	last bigint := sheet.last_seq(sheet);
 	changed integer[];

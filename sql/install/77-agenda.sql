@@ -60,7 +60,7 @@ COMMENT ON FUNCTION sheet.read_entries(bigint, timestamptz, timestamptz) IS 'Int
 -- The search of a day ends with its first valid occurrence.
 CREATE FUNCTION sheet.read_dots(person bigint, month date, zone text) RETURNS SETOF date
 	LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
-	SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET join_collapse_limit = 1 SET jit = off AS $$
+	SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET join_collapse_limit = 1 SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
 	lists bigint[] := ARRAY(SELECT g.list_id FROM sheet.guest g WHERE g.uid = person);
 	first date := date_trunc('month', month);

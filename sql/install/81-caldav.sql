@@ -59,7 +59,7 @@ CREATE FUNCTION sheet.objects_changed(sheet bigint, uids text[]) RETURNS void
 	INSERT INTO sheet.calendar_object AS o (sheet_id, task_uid, name, change_no, gone)
 		SELECT sheet, u.uid, coalesce((SELECT k.name FROM sheet.calendar_object k WHERE k.sheet_id = sheet AND k.task_uid = u.uid),
 				sheet.object_name(sheet, u.uid)), nextval('sheet.change_no_seq'),
-			NOT EXISTS (SELECT FROM sheet.task t WHERE t.sheet_id = sheet AND t.task_uid = u.uid AND t.series_id IS NOT NULL)
+			NOT EXISTS (SELECT FROM sheet.task t WHERE t.sheet_id = sheet AND t.task_uid = u.uid AND t.series_id IS NOT NULL OFFSET 0)
 		FROM (SELECT DISTINCT unnest(uids)) u (uid)
 		ON CONFLICT ON CONSTRAINT calendar_object_pkey
 			DO UPDATE SET change_no = excluded.change_no, gone = excluded.gone, changed_at = excluded.changed_at
