@@ -80,6 +80,7 @@ CREATE TABLE sheet.task (
 );
 CREATE INDEX task_row_idx ON sheet.task (sheet_id, row_no);
 CREATE INDEX task_uid_idx ON sheet.task (sheet_id, task_uid);
+CREATE INDEX task_remind_idx ON sheet.task (sheet_id) WHERE remind IS NOT NULL;
 ALTER TABLE sheet.task ALTER sheet_id SET (n_distinct = -0.05);
 COMMENT ON TABLE sheet.task IS 'The rows of calendars.';
 COMMENT ON COLUMN sheet.task.row_no IS 'from 0; -1: it was not found there, and may be found elsewhere';

@@ -42,6 +42,15 @@ CREATE FUNCTION sheet.calendar_zone(sheet bigint) RETURNS text
 $$;
 COMMENT ON FUNCTION sheet.calendar_zone(bigint) IS 'Internal: the time zone of the sheet.';
 
+CREATE FUNCTION sheet.row_runs(row_nos integer[]) RETURNS TABLE (low integer, high integer)
+	LANGUAGE sql IMMUTABLE PARALLEL SAFE
+	BEGIN ATOMIC
+		SELECT min(n.row_no), max(n.row_no)
+			FROM (SELECT u.row_no, u.row_no - row_number() OVER (ORDER BY u.row_no) AS run FROM unnest(row_nos) u (row_no)) n
+			GROUP BY n.run;
+	END;
+COMMENT ON FUNCTION sheet.row_runs(integer[]) IS 'Internal: these rows, which are distinct, as runs of adjacent ones.';
+
 -- An apostrophe before a text is not a part of it. A row without title and start is no task. A
 -- content that cannot be a UID counts as empty.
 CREATE FUNCTION sheet.calendar_rows(sheet bigint, row_nos integer[]) RETURNS SETOF sheet.calendar_row
@@ -52,9 +61,7 @@ BEGIN
 	-- adjacent rows are read at once
 	RETURN QUERY SELECT c."row", coalesce(jsonb_object_agg(columns->>c.col::text, btrim(regexp_replace(c.content, '^''', '')))
 			FILTER (WHERE columns->>c.col::text <> 'uid' OR octet_length(c.content) <= 255 AND c.content !~ '[[:cntrl:]]'), '{}')
-		FROM (SELECT min(n.row_no) AS low, max(n.row_no) AS high
-				FROM (SELECT u.row_no, u.row_no - row_number() OVER (ORDER BY u.row_no) AS run FROM unnest(row_nos) u (row_no) WHERE u.row_no > 0) n
-				GROUP BY n.run) r,
+		FROM sheet.row_runs(array_remove(row_nos, 0)) r,
 			sheet.range(sheet, format('%s:%s', r.low + 1, r.high + 1)) c
 		WHERE columns ? c.col::text AND c.content <> ''
 		GROUP BY c."row" HAVING bool_or(columns->>c.col::text IN ('title', 'start')) ORDER BY c."row";
@@ -403,8 +410,8 @@ DECLARE
 	began timestamptz := clock_timestamp();
 BEGIN
 	-- OFFSET 0: see tasks_changed().
-	UPDATE sheet.task t SET row_no = -1 WHERE t.task_id = ANY (ARRAY(SELECT k.task_id FROM unnest(row_nos) u (row_no)
-		CROSS JOIN LATERAL (SELECT o.* FROM sheet.task o WHERE o.sheet_id = sheet AND o.row_no = u.row_no OFFSET 0) k
+	UPDATE sheet.task t SET row_no = -1 WHERE t.task_id = ANY (ARRAY(SELECT k.task_id FROM sheet.row_runs(row_nos) u
+		CROSS JOIN LATERAL (SELECT o.* FROM sheet.task o WHERE o.sheet_id = sheet AND o.row_no BETWEEN u.low AND u.high OFFSET 0) k
 		WHERE NOT EXISTS (SELECT FROM unnest(fresh) n WHERE n.row_no = k.row_no AND n.cells->>'uid' = k.task_uid
 			AND sheet.row_instance(n.cells) IS NOT DISTINCT FROM k.instance)));
 	FOR r IN SELECT n.row_no, n.cells, n.instance, t.task_id, k.is_new, t.cells = n.cells AS is_same, bool_or(k.is_new) OVER () AS some_new
@@ -565,15 +572,15 @@ BEGIN
 	ELSIF s.trashed_at IS NOT NULL THEN
 		RETURN 'infinity'; -- recover() is a commit that is served again
 	END IF;
-	more := sheet.follow_calendar(sheet, s.owner);
+	more := upto < 'infinity' AND sheet.follow_calendar(sheet, s.owner);
 	more := sheet.expand_calendar(sheet, upto, most) OR more;
 	more := sheet.collect_occurrences(sheet, most::integer) OR more;
 	RETURN CASE WHEN NOT more THEN date_trunc('month', now()) + interval '1 month' + (sheet % 86400) * interval '1 s' END;
 END
 $$;
 COMMENT ON FUNCTION sheet.refresh_calendar_now(bigint, timestamptz, bigint) IS
-	'Internal: has the tables of tasks follow the calendar, and expands its series as far as upto; about `most` occurrences. Returns '
-	'when it is to be looked at next: null: at once, there is more to do; infinity: it is no calendar, or in the trash.';
+	'Internal: has the tables of tasks follow the calendar (not if upto is infinity), and expands its series as far as upto; about '
+	'`most` occurrences. Returns when it is to be looked at next: null: at once, there is more to do; infinity: it is no calendar, or in the trash.';
 
 CREATE FUNCTION sheet.calendar_soon() RETURNS timestamptz
 	LANGUAGE sql STABLE PARALLEL SAFE
