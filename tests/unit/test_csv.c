@@ -111,7 +111,9 @@ main(void)
 	check("a\"b", "stray");
 	TAP_OK(csv_write(out, "plain", 5, ',') == 5 && memcmp(out, "plain", 5) == 0, "plain values stay as they are");
 	TAP_OK(csv_write(out, "a\"b", 3, ',') == 6 && memcmp(out, "\"a\"\"b\"", 6) == 0, "quotes are doubled");
-	TAP_OK(csv_write(out, "a,b", 3, ',') == 5 && csv_write(out, "a\nb", 3, ',') == 5, "commas and line ends are quoted");
-	TAP_OK(csv_write(out, "a\tb", 3, '\t') == 5 && csv_write(out, "a,b", 3, '\t') == 3, "between tabs, tabs are quoted instead");
+	TAP_OK(csv_write(out, "a,b", 3, ',') == 5 && csv_write(out, "a\nb", 3, ',') == 5,
+		   "commas and line ends are quoted");
+	TAP_OK(csv_write(out, "a\tb", 3, '\t') == 5 && csv_write(out, "a,b", 3, '\t') == 3,
+		   "between tabs, tabs are quoted instead");
 	return tap_done();
 }

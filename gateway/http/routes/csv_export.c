@@ -45,9 +45,9 @@ typedef struct Export
 	char escape[8];			/* "true" or "false" */
 	struct Export *next;	/* in the queue */
 	PgConn *conn;			/* NULL: it waits for one */
-	uint64_t began;		 /* ms */
-	Buf bytes;			 /* that were not sent */
-	bool last;			 /* there are no more */
+	uint64_t began;			/* ms */
+	Buf bytes;				/* that were not sent */
+	bool last;				/* there are no more */
 } Export;
 
 static Export *running[EXPORT_CONNECTIONS];
@@ -305,7 +305,7 @@ check_export(Request *request)
 	if (export == NULL)
 		return false;
 	export->request = request;
-	export->format = export_formats;
+	export->format = export_formats; /* each of them has its row in the table of routes */
 	while (strcmp(strrchr(request->head.path, '.'), export->format->suffix) != 0)
 		export->format++;
 	if (!export_read_ref(request, export))
