@@ -177,16 +177,19 @@ CREATE FUNCTION sheet.import_csv_into(sheet_id bigint, ref text, csv text, as_ui
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_import_csv_into';
 COMMENT ON FUNCTION sheet.import_csv_into(bigint, text, text, bigint) IS
 	'Sets cells from CSV, with ref as the upper left corner, and returns the last seq. Editors.';
-CREATE FUNCTION sheet.export_csv(sheet_id bigint, ref text DEFAULT NULL, escape_formulas boolean DEFAULT false) RETURNS text
+CREATE FUNCTION sheet.export_csv(sheet_id bigint, ref text DEFAULT NULL, escape_formulas boolean DEFAULT false, format text DEFAULT 'csv')
+	RETURNS text
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_export_csv';
-COMMENT ON FUNCTION sheet.export_csv(bigint, text, boolean) IS
-	'The range (null: the sheet) as CSV (RFC 4180) with CRLF. escape_formulas: puts an apostrophe '
-	'before contents that a spreadsheet program would take for a formula. At most 100 million fields '
-	'may be empty (54000).';
-CREATE FUNCTION sheet.read_csv(sheet_id bigint, max_bytes integer) RETURNS SETOF text
+COMMENT ON FUNCTION sheet.export_csv(bigint, text, boolean, text) IS
+	'The range (null: the sheet) as csv (RFC 4180) with CRLF, as tsv (the same with tabs), or as '
+	'jsonl (an array of strings and nulls for each row). escape_formulas, not of jsonl: puts an '
+	'apostrophe before contents that a spreadsheet program would take for a formula. At most '
+	'100 million fields may be empty (54000).';
+CREATE FUNCTION sheet.read_csv(sheet_id bigint, max_bytes integer, ref text DEFAULT NULL, escape_formulas boolean DEFAULT false,
+	format text DEFAULT 'csv') RETURNS SETOF text
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_read_csv';
-COMMENT ON FUNCTION sheet.read_csv(bigint, integer) IS
-	'The sheet as by export_csv(), in pieces of about max_bytes, in order. Viewers; '
+COMMENT ON FUNCTION sheet.read_csv(bigint, integer, text, boolean, text) IS
+	'The text of export_csv(), in pieces of about max_bytes, in order. Viewers; '
 	'gateways for all their users.';
 
 -- ---- imports in parts, for gateways ----

@@ -11,11 +11,11 @@ static void
 fuzz_write_back(const char *content, size_t len)
 {
 	char *text = malloc(2 * len + 2), *again = malloc(len + 1);
-	size_t written = csv_write(text, content, len);
+	size_t written = csv_write(text, content, len, ',');
 	CsvReader reader;
 	CsvField field;
 
-	FUZZ_CHECK(written >= len && written <= 2 * len + 2 && csv_needs_quotes(content, len) == (written > len));
+	FUZZ_CHECK(written >= len && written <= 2 * len + 2 && csv_needs_quotes(content, len, ',') == (written > len));
 	if (len > 0)
 	{
 		csv_reader_init(&reader, text, written);

@@ -158,6 +158,8 @@ describe('access tokens', () => {
 		['read', 'GET', '/v2/sheets'],
 		['read', 'GET', '/v2/sheets/ID'],
 		['read', 'GET', '/v2/sheets/ID.csv'],
+		['read', 'GET', '/v2/sheets/ID.tsv'],
+		['read', 'GET', '/v2/sheets/ID.jsonl'],
 		['read', 'GET', '/v2/sheets/ID/access'],
 		['read', 'GET', '/v2/sheets/ID/route'],
 		['read', 'GET', '/v2/sheets/ID/log'],

@@ -152,7 +152,7 @@ describe('a guest', () => {
 		assert.equal((await cells(zoe, fid)).status, 200);
 		assert.equal((await cells(zoe, other)).status, 404);
 		for (const sheet of [other, 999999]) {
-			for (const part of ['/log', '/versions', '/route', '.csv']) assert.equal((await request(gateway, 'GET', `/v2/sheets/${sheet}${part}`, bearer(zoe))).status, 404, part);
+			for (const part of ['/log', '/versions', '/route', '.csv', '.tsv', '.jsonl']) assert.equal((await request(gateway, 'GET', `/v2/sheets/${sheet}${part}`, bearer(zoe))).status, 404, part);
 			await call(gateway, '/getsheetchkp', { token: zoe.token, fid: sheet, cid: 1 }, 14);
 		}
 		const guest = await RawClient.open(gateway, zoe, fid);
@@ -225,7 +225,7 @@ test('of all routes, a guest may call those that read the sheet', async () => {
 	const fid = await newSheet(gateway, anna);
 	await cluster.psql(`SELECT sheet.commit(${fid})`);
 	const zoe = await enter((await create(fid, { role: 'editor' })).key);
-	assert.deepEqual(await openRoutes(zoe, fid), ['/getsheetchkp', '/sheetws', '/v2/sheets/*.csv', '/v2/sheets/*/cells', '/v2/sheets/*/log', '/v2/sheets/*/route', '/v2/sheets/*/versions', '/v2/ticket']);
+	assert.deepEqual(await openRoutes(zoe, fid), ['/getsheetchkp', '/sheetws', '/v2/sheets/*.csv', '/v2/sheets/*.jsonl', '/v2/sheets/*.tsv', '/v2/sheets/*/cells', '/v2/sheets/*/log', '/v2/sheets/*/route', '/v2/sheets/*/versions', '/v2/ticket']);
 	assert.equal(await cluster.psql('SELECT count(*) FROM sheet.member WHERE uid < 0'), '0');
 	assert.equal(await cluster.psql('SELECT count(*) FROM sheet.file WHERE uid < 0'), '0');
 });

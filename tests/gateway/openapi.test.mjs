@@ -176,6 +176,9 @@ describe('answers have the form that the document gives', () => {
 		await send(400, 'PUT', `${at}/cells`, { values: [[1]] });
 		await send(200, 'GET', `${at}/cells?range=A1:Z100&styles=true`);
 		await send(200, 'GET', `${at}.csv`);
+		await send(200, 'GET', `${at}.tsv?ref=A1:B2&escape_formulas=true`);
+		await send(200, 'GET', `${at}.jsonl?ref=A1:B2`);
+		await send(400, 'GET', `${at}.jsonl?ref=x`);
 		const { version } = await send(201, 'POST', `${at}/versions`, { label: 'first' });
 		await send(409, 'POST', `${at}/versions`, {});
 		await send(200, 'POST', `${at}/label`, { version, label: 'the first' });

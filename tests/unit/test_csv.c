@@ -109,8 +109,11 @@ main(void)
 	check("\"a\"b", "stray");
 	check("a,b\rc,d\r\n,\r\n\"e\r\n\"\"\",f\n", "0:0=a|0:1=b|1:0=c|1:1=d|2:0=|2:1=|3:0=e\r\n\"|3:1=f|");
 	check("a\"b", "stray");
-	TAP_OK(csv_write(out, "plain", 5) == 5 && memcmp(out, "plain", 5) == 0, "plain values stay as they are");
-	TAP_OK(csv_write(out, "a\"b", 3) == 6 && memcmp(out, "\"a\"\"b\"", 6) == 0, "quotes are doubled");
-	TAP_OK(csv_write(out, "a,b", 3) == 5 && csv_write(out, "a\nb", 3) == 5, "commas and line ends are quoted");
+	TAP_OK(csv_write(out, "plain", 5, ',') == 5 && memcmp(out, "plain", 5) == 0, "plain values stay as they are");
+	TAP_OK(csv_write(out, "a\"b", 3, ',') == 6 && memcmp(out, "\"a\"\"b\"", 6) == 0, "quotes are doubled");
+	TAP_OK(csv_write(out, "a,b", 3, ',') == 5 && csv_write(out, "a\nb", 3, ',') == 5,
+		   "commas and line ends are quoted");
+	TAP_OK(csv_write(out, "a\tb", 3, '\t') == 5 && csv_write(out, "a,b", 3, '\t') == 3,
+		   "between tabs, tabs are quoted instead");
 	return tap_done();
 }

@@ -124,20 +124,20 @@ csv_unquote(const CsvField *field, char *to)
 }
 
 bool
-csv_needs_quotes(const char *data, size_t len)
+csv_needs_quotes(const char *data, size_t len, char separator)
 {
 	for (size_t i = 0; i < len; i++)
-		if (data[i] == '"' || data[i] == ',' || data[i] == '\r' || data[i] == '\n')
+		if (data[i] == '"' || data[i] == separator || data[i] == '\r' || data[i] == '\n')
 			return true;
 	return len >= 3 && memcmp(data, "\xEF\xBB\xBF", 3) == 0;
 }
 
 size_t
-csv_write(char *to, const char *data, size_t len)
+csv_write(char *to, const char *data, size_t len, char separator)
 {
 	char *start = to;
 
-	if (!csv_needs_quotes(data, len))
+	if (!csv_needs_quotes(data, len, separator))
 	{
 		memcpy(to, data, len);
 		return len;

@@ -1,4 +1,4 @@
-/* csv.h - RFC 4180: reading and writing comma-separated values. Pure C, no allocation. */
+/* csv.h - RFC 4180: reading and writing comma-separated values; also writing them with tabs. Pure C, no allocation. */
 #ifndef CSV_H
 #define CSV_H
 
@@ -44,8 +44,9 @@ extern CsvStatus csv_read(CsvReader *reader, CsvField *field);
 /* The field's content, doubled quotes undone; `to` has room for field->len bytes. Returns its length. */
 extern size_t csv_unquote(const CsvField *field, char *to);
 
-/* Whether a value has to be quoted, and writing it: `to` has room for 2 * len + 2 bytes. Returns the bytes written. */
-extern bool csv_needs_quotes(const char *data, size_t len);
-extern size_t csv_write(char *to, const char *data, size_t len);
+/* Whether a value has to be quoted between separators, and writing it: `to` has room for 2 * len + 2 bytes. Returns the
+ * bytes written. */
+extern bool csv_needs_quotes(const char *data, size_t len, char separator);
+extern size_t csv_write(char *to, const char *data, size_t len, char separator);
 
 #endif

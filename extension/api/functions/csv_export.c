@@ -1,4 +1,9 @@
-/* csv_export.c - SQL functions that write cells as CSV: export_csv, read_csv. */
+/*
+ * csv_export.c - SQL functions that write cells as CSV, TSV or JSON Lines: export_csv, read_csv.
+ *
+ * TSV has the quotes of CSV, which spreadsheet programs and pandas expect. A row of JSON Lines is an array of strings,
+ * and null for an empty cell.
+ */
 #include "postgres.h"
 
 #include "api/functions/csv.h"
@@ -8,11 +13,42 @@
 #include "permission/catalog.h"
 #include "permission/permission.h"
 #include "utils/builtins.h"
+#include "utils/json.h"
 
 PG_FUNCTION_INFO_V1(sheet_export_csv);
 PG_FUNCTION_INFO_V1(sheet_read_csv);
 
 #define EXPORT_MAX_EMPTY 100000000 /* fields */
+
+typedef struct CsvFormat
+{
+	const char *name;
+	const char *row_begin, *row_end;
+	char separator;
+	bool json; /* fields are values of JSON */
+} CsvFormat;
+
+static const CsvFormat csv_formats[] = {
+	{"csv", "", "\r\n", ',', false},
+	{"tsv", "", "\r\n", '\t', false},
+	{"jsonl", "[", "]\n", ',', true},
+};
+
+/* The format that the argument names; null: CSV. */
+static const CsvFormat *
+csv_arg_format(FunctionCallInfo fcinfo, int arg)
+{
+	char *name;
+
+	if (PG_ARGISNULL(arg))
+		return &csv_formats[0];
+	name = text_to_cstring(PG_GETARG_TEXT_PP(arg));
+	for (Size i = 0; i < lengthof(csv_formats); i++)
+		if (strcmp(name, csv_formats[i].name) == 0)
+			return &csv_formats[i];
+	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("\"%s\" is not a format of exports", name),
+					errhint("The formats are csv, tsv and jsonl.")));
+}
 
 /* A spreadsheet program takes what begins with one of these for a formula, and runs it. */
 static bool
@@ -22,7 +58,7 @@ csv_looks_like_formula(const char *data, Size len)
 }
 
 static void
-csv_append(StringInfo out, const char *data, Size len, bool escape)
+csv_append(StringInfo out, const char *data, Size len, char separator, bool escape)
 {
 	if (escape && csv_looks_like_formula(data, len))
 	{
@@ -30,13 +66,22 @@ csv_append(StringInfo out, const char *data, Size len, bool escape)
 
 		escaped[0] = '\'';
 		memcpy(escaped + 1, data, len);
-		csv_append(out, escaped, len + 1, false);
+		csv_append(out, escaped, len + 1, separator, false);
 		pfree(escaped);
 		return;
 	}
 	enlargeStringInfo(out, (int) (2 * len + 2));
-	out->len += (int) csv_write(out->data + out->len, data, len);
+	out->len += (int) csv_write(out->data + out->len, data, len, separator);
 	out->data[out->len] = '\0';
+}
+
+static void
+csv_append_json(StringInfo out, const char *data, Size len)
+{
+	char *content = pnstrdup(data, len);
+
+	escape_json(out, content);
+	pfree(content);
 }
 
 /* The rows of a rectangle, from its first row and column to the last ones that have a content. */
@@ -47,6 +92,7 @@ typedef struct CsvRows
 	Size next;		   /* the first cell that was not written */
 	uint32 row, col;   /* the next field; the column counts from 0 */
 	uint32 col0, cols; /* the first column, and their number */
+	const CsvFormat *format;
 	bool escape;
 } CsvRows;
 
@@ -67,7 +113,7 @@ csv_rows_check(const CsvRows *rows)
 	if (fields - contents > EXPORT_MAX_EMPTY)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("the CSV would have " UINT64_FORMAT " empty fields", fields - contents),
+				 errmsg("the export would have " UINT64_FORMAT " empty fields", fields - contents),
 				 errdetail("Fields with a content in %s:%s: " UINT64_FORMAT ". At most %d fields may be empty.",
 						   TextDatumGetCString(cells_a1(rows->row, rows->col0)),
 						   TextDatumGetCString(cells_a1(last_row, rows->col0 + rows->cols - 1)), contents,
@@ -76,10 +122,20 @@ csv_rows_check(const CsvRows *rows)
 						 "gives the cells that are not empty.")));
 }
 
+/* The arguments ref, escape_formulas and format begin at `arg`. fresh: see cells_read(). */
 static void
-csv_rows_begin(CsvRows *rows, CellList *list, const uint32 rect[4], bool escape)
+csv_rows_begin(CsvRows *rows, FunctionCallInfo fcinfo, int64 sheet_id, int arg, bool fresh)
 {
-	*rows = (CsvRows){.list = list, .row = rect[0], .col0 = rect[1], .escape = escape};
+	uint32 rect[4] = {0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1};
+	bool escape = !PG_ARGISNULL(arg + 1) && PG_GETARG_BOOL(arg + 1);
+	const CsvFormat *format = csv_arg_format(fcinfo, arg + 2);
+	CellList *list;
+
+	if (escape && format->json)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("escape_formulas is for csv and tsv only")));
+	(void) cells_arg_range(fcinfo, arg, rect);
+	list = cells_read(sheet_id, rect, fresh);
+	*rows = (CsvRows){.list = list, .row = rect[0], .col0 = rect[1], .format = format, .escape = escape};
 	for (Size i = 0; i < list->count; i++)
 		if (list->cells[i].content_len > 0)
 		{
@@ -87,6 +143,24 @@ csv_rows_begin(CsvRows *rows, CellList *list, const uint32 rect[4], bool escape)
 			rows->cols = Max(rows->cols, list->cells[i].col - rect[1] + 1);
 		}
 	csv_rows_check(rows);
+}
+
+/* Appends the next field, of the cell or empty (NULL). */
+static void
+csv_rows_append_field(const CsvRows *rows, StringInfo out, const Cell *cell)
+{
+	const CsvFormat *format = rows->format;
+
+	if (rows->col == 0)
+		appendStringInfoString(out, format->row_begin);
+	else
+		appendStringInfoChar(out, format->separator);
+	if (cell == NULL || cell->content_len == 0)
+		appendStringInfoString(out, format->json ? "null" : "");
+	else if (format->json)
+		csv_append_json(out, cell->content, cell->content_len);
+	else
+		csv_append(out, cell->content, cell->content_len, format->separator, rows->escape);
 }
 
 /* Appends fields until all are written, or `out` has max_bytes. Returns false if all were written before. */
@@ -100,48 +174,40 @@ csv_rows_append(CsvRows *rows, StringInfo out, int max_bytes)
 	while ((rows->next < rows->last || rows->col > 0) && out->len < max_bytes)
 	{
 		const Cell *cell = rows->next < rows->last ? &cells[rows->next] : NULL;
+		bool here = cell != NULL && cell->row == rows->row && cell->col == rows->col0 + rows->col;
 
 		CHECK_FOR_INTERRUPTS();
-		if (cell != NULL && cell->row == rows->row && cell->col == rows->col0 + rows->col)
-		{
-			csv_append(out, cell->content, cell->content_len, rows->escape);
-			rows->next++;
-		}
+		csv_rows_append_field(rows, out, here ? cell : NULL);
+		rows->next += here;
 		rows->col++;
 		if (rows->col < rows->cols)
-		{
-			appendStringInfoChar(out, ',');
 			continue;
-		}
 		while (rows->next < rows->last && cells[rows->next].row == rows->row)
 			rows->next++; /* styled only, past the last column */
-		appendStringInfoString(out, "\r\n");
+		appendStringInfoString(out, rows->format->row_end);
 		rows->row++;
 		rows->col = 0;
 	}
 	return true;
 }
 
-/* export_csv(sheet_id, ref, escape_formulas) */
+/* export_csv(sheet_id, ref, escape_formulas, format) */
 Datum
 sheet_export_csv(PG_FUNCTION_ARGS)
 {
 	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
-	uint32 rect[4] = {0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1};
-	bool escape = !PG_ARGISNULL(2) && PG_GETARG_BOOL(2);
 	StringInfoData out;
 	CsvRows rows;
 
-	(void) cells_arg_range(fcinfo, 1, rect);
 	permission_require(sheet_id, 0, ROLE_VIEWER, false);
-	csv_rows_begin(&rows, cells_read(sheet_id, rect, false), rect, escape);
+	csv_rows_begin(&rows, fcinfo, sheet_id, 1, false);
 	initStringInfo(&out);
 	(void) csv_rows_append(&rows, &out, INT_MAX);
 	PG_RETURN_TEXT_P(cstring_to_text_with_len(out.data, out.len));
 }
 
-/* read_csv(sheet_id, max_bytes): all pieces have one state of the sheet. In a target list, each is made when it is
- * asked for. */
+/* read_csv(sheet_id, max_bytes, ref, escape_formulas, format): all pieces have one state of the sheet. In a target
+ * list, each is made when it is asked for. */
 Datum
 sheet_read_csv(PG_FUNCTION_ARGS)
 {
@@ -150,7 +216,6 @@ sheet_read_csv(PG_FUNCTION_ARGS)
 
 	if (SRF_IS_FIRSTCALL())
 	{
-		static const uint32 all[4] = {0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1};
 		int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
 		MemoryContext old;
 
@@ -160,7 +225,7 @@ sheet_read_csv(PG_FUNCTION_ARGS)
 		permission_require_reader(sheet_id);
 		old = MemoryContextSwitchTo(call->multi_call_memory_ctx);
 		call->user_fctx = palloc(sizeof(CsvRows));
-		csv_rows_begin(call->user_fctx, cells_read(sheet_id, all, true), all, false);
+		csv_rows_begin(call->user_fctx, fcinfo, sheet_id, 2, true);
 		MemoryContextSwitchTo(old);
 	}
 	call = SRF_PERCALL_SETUP();

@@ -1,5 +1,6 @@
 /*
- * csv_export.c - GET /v2/sheets/ID.csv: a sheet as CSV, piece by piece as the client takes it.
+ * csv_export.c - GET /v2/sheets/ID.csv, .tsv, .jsonl: a sheet, or a range of it, as CSV, TSV or JSON Lines, piece by
+ * piece as the client takes it.
  *
  * All pieces have one state of the sheet, so they come from one statement, and its connection is the download's until
  * the client has taken them. There are few such connections (EXPORT_CONNECTIONS), and nothing else uses them. Other
@@ -8,26 +9,45 @@
  * whatever its size. Its statement holds a snapshot, which VACUUM has to keep, so it ends after long-statement-seconds.
  * It is cancelled when the client has gone.
  */
+#include "common/a1.h"
 #include "core/gateway.h"
 #include "http/routes/routes.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define EXPORT_AHEAD	   (512 * 1024)				/* bytes */
 #define EXPORT_ACCOUNT_MAX 4						/* downloads of an account, waiting ones included */
 #define EXPORT_SHARE	   (EXPORT_CONNECTIONS - 1) /* connections of an account */
 #define EXPORT_TICK_MS	   250
 
-static const char export_sql[] = "SELECT sheet.read_csv($1, 65536) FROM sheet.check_role($1, 'viewer', as_uid => $2)";
+static const char export_sql[] = "SELECT sheet.read_csv($1, 65536, $3, $4, $5) "
+								 "FROM sheet.check_role($1, 'viewer', as_uid => $2)";
+
+typedef struct ExportFormat
+{
+	const char *suffix; /* of the path and of the file; without the dot, the name for sheet.read_csv() */
+	const char *type;
+	bool escapes; /* takes escape_formulas */
+} ExportFormat;
+
+static const ExportFormat export_formats[] = {
+	{".csv", "text/csv; charset=utf-8", true},
+	{".tsv", "text/tab-separated-values; charset=utf-8", true},
+	{".jsonl", "application/jsonl", false},
+};
 
 typedef struct Export
 {
 	Request *request;
-	struct Export *next; /* in the queue */
-	PgConn *conn;		 /* NULL: it waits for one */
-	uint64_t began;		 /* ms */
-	Buf bytes;			 /* that were not sent */
-	bool last;			 /* there are no more */
+	const ExportFormat *format;
+	char ref[A1_RANGE_MAX]; /* empty: the sheet */
+	char escape[8];			/* "true" or "false" */
+	struct Export *next;	/* in the queue */
+	PgConn *conn;			/* NULL: it waits for one */
+	uint64_t began;			/* ms */
+	Buf bytes;				/* that were not sent */
+	bool last;				/* there are no more */
 } Export;
 
 static Export *running[EXPORT_CONNECTIONS];
@@ -72,10 +92,12 @@ export_fill(Request *request, Buf *to)
 static void
 export_begin_answer(Request *request)
 {
+	const Export *export = request->own;
+
 	request->fill = export_fill;
 	request->unmeasured = true;
 	request->close = request->close || request->head.minor == 0;
-	request_answer(request, 200, "text/csv; charset=utf-8", NULL);
+	request_answer(request, 200, export->format->type, NULL);
 }
 
 /* ---- reading ---- */
@@ -138,8 +160,11 @@ export_read(Export *export, int connection)
 	running[connection] = export;
 	export->conn = gateway.exports[connection];
 	export->began = uv_now(&gateway.loop);
-	if (!pgconn_stream(export->conn, export_sql, PARAMS(request_sheet(request), request_uid(request)), 0,
-					   database_deadline(), export_row, export_done, export))
+	if (!pgconn_stream(export->conn, export_sql,
+					   PARAMS(request_sheet(request), request_uid(request),
+							  pgparam_text(export->ref[0] != '\0' ? export->ref : NULL), pgparam_text(export->escape),
+							  pgparam_text(export->format->suffix + 1)),
+					   0, database_deadline(), export_row, export_done, export))
 		export_done(export, NULL);
 }
 
@@ -232,11 +257,8 @@ export_on_timer(uv_timer_t *handle)
 static void
 export_add(Request *request)
 {
-	Export *export = request_own(request, sizeof(Export), export_free), **link = &waiting;
+	Export *export = request->own, **link = &waiting;
 
-	if (export == NULL)
-		return;
-	export->request = request;
 	while (*link != NULL)
 		link = &(*link)->next;
 	*link = export;
@@ -250,11 +272,59 @@ export_add(Request *request)
 	export_use();
 }
 
+/* ---- arguments ---- */
+
+/* Reads ref. False: it is no range. */
+static bool
+export_read_ref(Request *request, Export *export)
+{
+	A1Range range;
+
+	if (!request_has_arg(request, "ref"))
+		return true;
+	return request_arg(request, "ref", export->ref, sizeof(export->ref)) &&
+		   a1_parse_range(export->ref, strlen(export->ref), &range);
+}
+
+/* Reads escape_formulas. False: it is not a boolean. */
+static bool
+export_read_escape(Request *request, Export *export)
+{
+	strcpy(export->escape, "false");
+	if (!request_has_arg(request, "escape_formulas"))
+		return true;
+	return request_arg(request, "escape_formulas", export->escape, sizeof(export->escape)) &&
+		   (strcmp(export->escape, "true") == 0 || strcmp(export->escape, "false") == 0);
+}
+
+bool
+check_export(Request *request)
+{
+	Export *export = request_own(request, sizeof(Export), export_free);
+
+	if (export == NULL)
+		return false;
+	export->request = request;
+	export->format = export_formats; /* each of them has its row in the table of routes */
+	while (strcmp(strrchr(request->head.path, '.'), export->format->suffix) != 0)
+		export->format++;
+	if (!export_read_ref(request, export))
+		request_error(request, 400, "ref is a range, as A1:C10");
+	else if (!export->format->escapes && request_has_arg(request, "escape_formulas"))
+		request_error(request, 400, "escape_formulas is for .csv and .tsv only");
+	else if (!export_read_escape(request, export))
+		request_error(request, 400, "escape_formulas is true or false");
+	else
+		return true;
+	return false;
+}
+
 /* ---- the route ---- */
 
 static void
 export_info(Request *request, PGresult *res)
 {
+	const Export *export = request->own;
 	Buf disposition = {NULL, 0, 0};
 
 	if (!sheet_is_open(request, res))
@@ -266,7 +336,7 @@ export_info(Request *request, PGresult *res)
 	}
 	buf_puts(&disposition, "attachment; filename*=UTF-8''");
 	buf_puts_url(&disposition, PQgetvalue(res, 0, INFO_NAME));
-	buf_puts(&disposition, ".csv");
+	buf_puts(&disposition, export->format->suffix);
 	request_add_header_buf(request, "Content-Disposition", &disposition);
 	request_add_header(request, "Cache-Control", "private, no-cache");
 	request_add_header(request, "Content-Security-Policy", "default-src 'none'; sandbox");
@@ -284,7 +354,7 @@ export_authenticated(Request *request)
 
 /* A browser writes the answer to its disk if it follows a link, and then the token is in a cookie. */
 void
-route_sheet_csv(Request *request)
+route_export(Request *request)
 {
 	request->cookie = request->origin != ORIGIN_FOREIGN ? COOKIE_FILES : NULL;
 	request_authenticate(request, export_authenticated);

@@ -112,7 +112,8 @@ extern void route_label_version(Request *request);
 extern void route_sheet_access(Request *request);
 
 /* csv_export.c */
-extern void route_sheet_csv(Request *request);
+extern bool check_export(Request *request); /* ref, escape_formulas of the query, both optional */
+extern void route_export(Request *request);
 
 /* upgrade.c */
 extern void route_sheet_ws(Request *request);

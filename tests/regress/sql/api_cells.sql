@@ -55,6 +55,25 @@ SELECT sheet.create('formulas', 10, 10) AS formulas \gset
 SELECT count(sheet.set_range(:formulas, 'A1', ARRAY[ARRAY['=HYPERLINK("x","y")', '+1', '-1', '@SUM(A1)'], ARRAY[E'\t=1', E'\r=1', '''=1', 'a=1'], ARRAY['1', ' =1', '', '=']])) > 0 AS set;
 SELECT sheet.export_csv(:formulas, NULL, true);
 SELECT sheet.export_csv(:formulas, 'A1:B1', NULL) = sheet.export_csv(:formulas, 'A1:B1') AS off_by_default;
+SELECT sheet.export_csv(:formulas, 'A1:B2', true, 'tsv') = E'"''=HYPERLINK(""x"",""y"")"\t''+1\r\n"''\t=1"\t"''\r=1"\r\n' AS tsv;
+-- as TSV and as JSON Lines: the same rows and columns; an empty cell is null
+SELECT sheet.create('formats', 10, 10) AS formats \gset
+SELECT count(sheet.set_range(:formats, 'B1', ARRAY[['a,b', E'c\td'], [E'e "f"\\', ''], ['', E'g\r\nh\u0001\uFEFFä']])) > 0 AS set;
+SELECT sheet.export_csv(:formats) = E',"a,b",c\td\r\n,"e ""f""\\",\r\n,,"g\r\nh\u0001\uFEFFä"\r\n' AS csv,
+	sheet.export_csv(:formats, format => 'csv') = sheet.export_csv(:formats, format => NULL) AS csv_by_default,
+	sheet.export_csv(:formats, format => 'tsv') = E'\ta,b\t"c\td"\r\n\t"e ""f""\\"\t\r\n\t\t"g\r\nh\u0001\uFEFFä"\r\n' AS tsv;
+SELECT line, line::json FROM string_to_table(rtrim(sheet.export_csv(:formats, format => 'jsonl'), E'\n'), E'\n') line;
+SELECT array_agg(line::json ->> 2) = ARRAY[E'c\td', NULL, E'g\r\nh\u0001\uFEFFä'] AS contents
+	FROM string_to_table(rtrim(sheet.export_csv(:formats, format => 'jsonl'), E'\n'), E'\n') line;
+SELECT sheet.export_csv(:formats, 'D1:E9', format => 'jsonl') = '' AS nothing, sheet.export_csv(:formats, 'C2:C3', format => 'jsonl');
+SELECT f.format, count(p) > 1 AS pieces, string_agg(p, '') = sheet.export_csv(:formats, 'B1:C9', format => f.format) AS whole
+	FROM (VALUES ('csv'), ('tsv'), ('jsonl')) f(format), sheet.read_csv(:formats, 1, 'B1:C9', format => f.format) p GROUP BY 1 ORDER BY 1;
+SELECT string_agg(p, '') = sheet.export_csv(:formulas, 'A1:B2', true, 'tsv') AS escaped FROM sheet.read_csv(:formulas, 9, 'A1:B2', true, 'tsv') p;
+SELECT sheet.read_csv(:formulas, 9, 'A0');
+SELECT sheet.read_csv(:formulas, 9, escape_formulas => true, format => 'jsonl');
+\set VERBOSITY default
+SELECT sheet.export_csv(:formulas, format => 'TSV');
+\set VERBOSITY terse
 \set VERBOSITY default
 SELECT sheet.import_csv('bad', E'a,"b');
 SELECT sheet.import_csv('bad', E'a\nb"c');
