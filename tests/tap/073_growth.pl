@@ -25,6 +25,9 @@ my %steps = (
 	'api_calendars.c calendars_list_sql' => 100,
 	'dav_find.c dav_calendars_sql' => 100,
 	# in either database 16 to 32 more in some runs: pages that earlier statements have filled with what was undone
+	'api_calendars.c calendars_add_sql' => 40,
+	'api_calendars.c calendars_answer_sql' => 40,
+	'api_calendars.c calendars_change_sql' => 40,
 	'api_calendars.c calendars_delete_sql' => 40,
 	'dav_object.c dav_delete_sql' => 40,
 	'dav_object.c dav_put_sql' => 40,
