@@ -107,7 +107,7 @@ CREATE TABLE sheet.series (
 	expanded_to timestamptz NOT NULL DEFAULT '-infinity',
 	garbage boolean NOT NULL DEFAULT false
 );
-CREATE INDEX series_sheet_idx ON sheet.series (sheet_id);
+CREATE INDEX series_sheet_idx ON sheet.series (sheet_id, list_id);
 CREATE INDEX series_list_idx ON sheet.series (list_id);
 CREATE INDEX series_rest_idx ON sheet.series (sheet_id, expanded_to) WHERE expanded_to < 'infinity';
 CREATE INDEX series_garbage_idx ON sheet.series (sheet_id) WHERE garbage;

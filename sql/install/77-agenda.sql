@@ -1,7 +1,8 @@
 -- Calendars: what the tables of tasks tell, for extension/api/programs/calendars.c, which checks who asks.
 --
--- Plans look up each occurrence's series and task by their indexes, whatever statistics say: other plans read all tasks of a
--- calendar. An occurrence of more than a day is found by its end, others by their start.
+-- Plans look up each occurrence's series, task and sheet by their indexes, whatever statistics say: other plans read all tasks of
+-- a calendar, or all calendars. OFFSET 0 keeps the order of joins. An occurrence of more than a day is found by its end, others by
+-- their start. "starts_at + interval '0'" is in no index: the index of starts would give all that has ever begun.
 
 CREATE FUNCTION sheet.answer_of(sheet bigint, task text, person bigint, local timestamp) RETURNS text
 	LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -25,14 +26,13 @@ BEGIN
 				SELECT n.* FROM sheet.occurrence n WHERE n.list_id = g.list_id AND n.starts_at >= since - interval '1 day' AND n.starts_at < upto
 					AND n.ends_at - n.starts_at <= interval '1 day'
 				UNION ALL
-				SELECT n.* FROM sheet.occurrence n WHERE n.list_id = g.list_id AND n.ends_at > since AND n.starts_at < upto
+				SELECT n.* FROM sheet.occurrence n WHERE n.list_id = g.list_id AND n.ends_at > since AND n.starts_at + interval '0' < upto
 					AND n.ends_at - n.starts_at > interval '1 day') o
 			JOIN sheet.series s ON s.series_id = o.series_id JOIN sheet.task t ON t.task_id = s.task_id
-			JOIN sheet.sheet h ON h.sheet_id = t.sheet_id
+			CROSS JOIN LATERAL (SELECT c.owner FROM sheet.sheet c WHERE c.sheet_id = t.sheet_id AND c.trashed_at IS NULL AND c.calendar OFFSET 0) h
 			CROSS JOIN LATERAL (SELECT coalesce(t.instance, o.starts_at AT TIME ZONE s.zone)) i (instance)
 		WHERE g.uid = person AND (o.ends_at > since OR o.starts_at >= since) AND o.starts_at < s.until_at
-			AND NOT EXISTS (SELECT FROM sheet.series_except e WHERE e.series_id = o.series_id AND e.starts_at = o.starts_at)
-			AND h.trashed_at IS NULL AND h.calendar
+			AND NOT EXISTS (SELECT FROM sheet.series_except e WHERE e.series_id = o.series_id AND e.starts_at = o.starts_at OFFSET 0)
 		ORDER BY o.starts_at, o.ends_at, t.title, t.task_uid;
 END
 $$;
@@ -45,13 +45,24 @@ CREATE FUNCTION sheet.read_entries(calendar bigint, since timestamptz, upto time
 	SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET join_collapse_limit = 1 SET jit = off AS $$
 #variable_conflict use_column
 BEGIN
-	RETURN QUERY SELECT t.task_uid, coalesce(t.instance, o.starts_at AT TIME ZONE s.zone), o.starts_at, o.ends_at, s.all_day, s.zone, t.title,
+	-- Its lists, each by a look-up in the index: there are fewer of them than tasks.
+	RETURN QUERY WITH RECURSIVE lists (list_id) AS (
+			SELECT min(s.list_id) FROM sheet.series s WHERE s.sheet_id = calendar
+			UNION ALL
+			SELECT (SELECT min(s.list_id) FROM sheet.series s WHERE s.sheet_id = calendar AND s.list_id > l.list_id) FROM lists l WHERE l.list_id IS NOT NULL)
+		SELECT t.task_uid, coalesce(t.instance, o.starts_at AT TIME ZONE s.zone), o.starts_at, o.ends_at, s.all_day, s.zone, t.title,
 			t.place, (SELECT array_agg(a.name ORDER BY a.name) FROM sheet.guest_list l, sheet.account a
 				WHERE l.list_id = s.list_id AND a.uid = ANY (l.uids) AND coalesce(t.cells->>'who', '') <> '')
-		FROM sheet.task t JOIN sheet.series s ON s.series_id = t.series_id JOIN sheet.occurrence o ON o.series_id = s.series_id
-		WHERE t.sheet_id = calendar AND o.starts_at < upto AND o.starts_at < s.until_at AND o.starts_at >= since - s.lasts - interval '1 day'
-			AND (o.ends_at > since OR o.starts_at >= since)
-			AND NOT EXISTS (SELECT FROM sheet.series_except e WHERE e.series_id = o.series_id AND e.starts_at = o.starts_at)
+		FROM lists g CROSS JOIN LATERAL (
+				SELECT n.* FROM sheet.occurrence n WHERE n.list_id = g.list_id AND n.starts_at >= since - interval '1 day' AND n.starts_at < upto
+					AND n.ends_at - n.starts_at <= interval '1 day'
+				UNION ALL
+				SELECT n.* FROM sheet.occurrence n WHERE n.list_id = g.list_id AND n.ends_at > since AND n.starts_at + interval '0' < upto
+					AND n.ends_at - n.starts_at > interval '1 day') o
+			CROSS JOIN LATERAL (SELECT k.* FROM sheet.series k WHERE k.series_id = o.series_id AND k.sheet_id = calendar OFFSET 0) s
+			JOIN sheet.task t ON t.task_id = s.task_id
+		WHERE (o.ends_at > since OR o.starts_at >= since) AND o.starts_at < s.until_at
+			AND NOT EXISTS (SELECT FROM sheet.series_except e WHERE e.series_id = o.series_id AND e.starts_at = o.starts_at OFFSET 0)
 		ORDER BY o.starts_at, o.ends_at, t.title, t.task_uid;
 END
 $$;
@@ -75,10 +86,11 @@ BEGIN
 						AND n.starts_at >= b.since - interval '1 day' AND n.starts_at < b.since AND n.ends_at > b.since
 					UNION ALL
 					SELECT n.series_id, n.starts_at FROM sheet.occurrence n WHERE n.list_id = l.list_id
-						AND n.ends_at > b.since AND n.starts_at < b.since AND n.ends_at - n.starts_at > interval '1 day') o
-				JOIN sheet.series s ON s.series_id = o.series_id JOIN sheet.sheet h ON h.sheet_id = s.sheet_id
-				WHERE o.starts_at < s.until_at AND h.trashed_at IS NULL AND h.calendar
-					AND NOT EXISTS (SELECT FROM sheet.series_except e WHERE e.series_id = o.series_id AND e.starts_at = o.starts_at)
+						AND n.ends_at > b.since AND n.starts_at + interval '0' < b.since AND n.ends_at - n.starts_at > interval '1 day') o
+				JOIN sheet.series s ON s.series_id = o.series_id
+				CROSS JOIN LATERAL (SELECT FROM sheet.sheet c WHERE c.sheet_id = s.sheet_id AND c.trashed_at IS NULL AND c.calendar OFFSET 0) h
+				WHERE o.starts_at < s.until_at
+					AND NOT EXISTS (SELECT FROM sheet.series_except e WHERE e.series_id = o.series_id AND e.starts_at = o.starts_at OFFSET 0)
 				LIMIT 1) found;
 END
 $$;

@@ -98,7 +98,7 @@ CREATE FUNCTION sheet.next_reminder(task sheet.task) RETURNS timestamptz
 	SELECT coalesce(
 		(SELECT o.starts_at - (task).remind FROM sheet.occurrence o
 			WHERE o.series_id = s.series_id AND o.starts_at > now() - interval '1 day' AND o.starts_at < s.until_at
-				AND NOT EXISTS (SELECT FROM sheet.series_except e WHERE e.series_id = o.series_id AND e.starts_at = o.starts_at)
+				AND NOT EXISTS (SELECT FROM sheet.series_except e WHERE e.series_id = o.series_id AND e.starts_at = o.starts_at OFFSET 0)
 				AND NOT EXISTS (SELECT FROM sheet.reminded m WHERE m.sheet_id = (task).sheet_id AND m.task_uid = (task).task_uid
 					AND m.starts_at = o.starts_at)
 			ORDER BY o.starts_at LIMIT 1),
@@ -121,7 +121,7 @@ BEGIN
 		FROM sheet.series s JOIN sheet.occurrence o ON o.series_id = s.series_id JOIN sheet.sheet h ON h.sheet_id = task.sheet_id
 		WHERE s.series_id = task.series_id AND h.calendar AND h.trashed_at IS NULL AND o.starts_at < s.until_at
 			AND o.starts_at > now() - interval '1 day' AND o.starts_at <= clock_timestamp() + task.remind
-			AND NOT EXISTS (SELECT FROM sheet.series_except e WHERE e.series_id = o.series_id AND e.starts_at = o.starts_at)
+			AND NOT EXISTS (SELECT FROM sheet.series_except e WHERE e.series_id = o.series_id AND e.starts_at = o.starts_at OFFSET 0)
 			AND NOT EXISTS (SELECT FROM sheet.reminded m WHERE m.sheet_id = task.sheet_id AND m.task_uid = task.task_uid AND m.starts_at = o.starts_at)
 		ORDER BY o.starts_at LIMIT most ON CONFLICT DO NOTHING RETURNING starts_at)
 		SELECT array_agg(n.starts_at) INTO due FROM noted n;

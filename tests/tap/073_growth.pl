@@ -36,6 +36,7 @@ my %steps = (
 	'routes_version.c version_commit_sql' => 20,
 	'routes_version.c version_rollback_sql' => 20,
 	# look into indexes of series and occurrences that have a level more
+	'api_calendars.c calendars_entries_sql' => 30,
 	'api_sheets.c api_purge_sql' => 12,
 	'routes_sheet.c sheet_purge_sql' => 12,
 	# reads the sheet again after each undone edit, which is larger
