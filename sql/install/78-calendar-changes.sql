@@ -11,13 +11,13 @@ COMMENT ON FUNCTION sheet.refresh_calendar(bigint, bigint) IS
 	'Has agendas follow the calendar''s edits at once, those of this transaction too, for this month and the next one. A '
 	'background worker does the rest, and does it after every commit of edits. Locks the sheet. Editors.';
 
-CREATE FUNCTION sheet.tasks(sheet_id bigint, as_uid bigint DEFAULT NULL)
+CREATE FUNCTION sheet.tasks(sheet_id bigint, task text DEFAULT NULL, as_uid bigint DEFAULT NULL)
 	RETURNS TABLE ("row" integer, task_uid text, instance timestamp, title text, place text, starts timestamp, lasts interval,
 		all_day boolean, zone text, rule text, until_at timestamptz, cells jsonb, problem text)
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_tasks';
-COMMENT ON FUNCTION sheet.tasks(bigint, bigint) IS
-	'The rows of a calendar as they are understood, by row (from 0). problem: why a row has no occurrences, or not all of its '
-	'persons. cells: by the names of the header, in lower case. Viewers.';
+COMMENT ON FUNCTION sheet.tasks(bigint, text, bigint) IS
+	'The rows of a calendar, or those with the UID task, as they are understood, by row (from 0). problem: why a row has no '
+	'occurrences, or not all of its persons. cells: by the names of the header, in lower case. Viewers.';
 
 CREATE FUNCTION sheet.calendar_entries(sheet_id bigint, "from" timestamptz, "to" timestamptz, as_uid bigint DEFAULT NULL)
 	RETURNS TABLE (task_uid text, instance timestamp, starts_at timestamptz, ends_at timestamptz, all_day boolean, zone text,
@@ -186,13 +186,13 @@ BEGIN
 	ELSIF (scope = 'all') <> (instance IS NULL) THEN
 		RAISE EXCEPTION 'the scope "%" % an instance', scope, CASE scope WHEN 'all' THEN 'has not' ELSE 'needs' END USING ERRCODE = '22023';
 	END IF;
-	SELECT t."row", t.cells, t.starts, t.zone, t.rule INTO "row", cells, starts, zone, rule FROM sheet.tasks(sheet_id, as_uid) t
-		WHERE t.task_uid = find_task.task_uid AND t.instance IS NULL;
+	SELECT t."row", t.cells, t.starts, t.zone, t.rule INTO "row", cells, starts, zone, rule FROM sheet.tasks(sheet_id, task_uid, as_uid) t
+		WHERE t.instance IS NULL;
 	IF NOT FOUND THEN
 		RAISE EXCEPTION 'the calendar has no task "%"', left(task_uid, 100) USING ERRCODE = '42704';
 	END IF;
-	own_row := (SELECT t."row" FROM sheet.tasks(sheet_id, as_uid) t
-		WHERE t.task_uid = find_task.task_uid AND t.instance = find_task.instance);
+	own_row := (SELECT t."row" FROM sheet.tasks(sheet_id, task_uid, as_uid) t
+		WHERE t.instance = find_task.instance);
 	IF instance IS NOT NULL AND NOT EXISTS (SELECT FROM sheet.occurrences(starts, rule, zone, sheet.zone_time(instance, zone),
 			sheet.zone_time(instance, zone) + interval '1 s', (sheet.read_task(cells, zone)).dates)) THEN
 		RAISE EXCEPTION 'the task has no occurrence at %', instance USING ERRCODE = '42704',
@@ -281,7 +281,7 @@ CREATE FUNCTION sheet.move_instances(sheet_id bigint, task_uid text, result text
 DECLARE
 	own record;
 BEGIN
-	FOR own IN SELECT k."row", k.instance FROM sheet.tasks(sheet_id, as_uid) k WHERE k.task_uid = move_instances.task_uid AND k.instance >= since LOOP
+	FOR own IN SELECT k."row", k.instance FROM sheet.tasks(sheet_id, task_uid, as_uid) k WHERE k.instance >= since LOOP
 		PERFORM sheet.put_cells(sheet_id, own."row", jsonb_build_object('uid', result, 'instance', sheet.time_text(own.instance + moved, false)), as_uid);
 	END LOOP;
 END
@@ -343,7 +343,7 @@ BEGIN
 	SELECT * INTO t FROM sheet.find_task(sheet_id, task_uid, scope, instance, as_uid);
 	PERFORM sheet.check_object(cells);
 	IF scope = 'this' AND t.own_row IS NOT NULL THEN
-		SELECT k.cells, k.starts INTO own FROM sheet.tasks(sheet_id, as_uid) k WHERE k."row" = t.own_row;
+		SELECT k.cells, k.starts INTO own FROM sheet.tasks(sheet_id, task_uid, as_uid) k WHERE k."row" = t.own_row;
 		PERFORM sheet.check_seen(own.cells, seen);
 	ELSE
 		PERFORM sheet.check_seen(t.cells, seen);
@@ -400,12 +400,12 @@ BEGIN
 		END IF;
 	ELSIF scope = 'following' AND instance > t.starts THEN
 		PERFORM sheet.put_cells(sheet_id, t."row", sheet.task_before(t.cells, t.rule, t.starts, t.zone, instance), as_uid);
-		FOR row_no IN SELECT k."row" FROM sheet.tasks(sheet_id, as_uid) k
-				WHERE k.task_uid = delete_task.task_uid AND k.instance >= delete_task.instance ORDER BY k."row" DESC LOOP
+		FOR row_no IN SELECT k."row" FROM sheet.tasks(sheet_id, task_uid, as_uid) k
+				WHERE k.instance >= delete_task.instance ORDER BY k."row" DESC LOOP
 			PERFORM sheet.delete_rows(sheet_id, row_no, 1, as_uid);
 		END LOOP;
 	ELSE
-		FOR row_no IN SELECT k."row" FROM sheet.tasks(sheet_id, as_uid) k WHERE k.task_uid = delete_task.task_uid ORDER BY k."row" DESC LOOP
+		FOR row_no IN SELECT k."row" FROM sheet.tasks(sheet_id, task_uid, as_uid) k ORDER BY k."row" DESC LOOP
 			PERFORM sheet.delete_rows(sheet_id, row_no, 1, as_uid);
 		END LOOP;
 	END IF;

@@ -9,6 +9,7 @@
 
 #include "access/xact.h"
 #include "api/programs/calendars.h"
+#include "api/scan/cells.h"
 #include "catalog/pg_type.h"
 #include "journal/follow/follow.h"
 #include "journal/journal.h"
@@ -45,7 +46,6 @@ static CatalogQuery calendars_header = {
 	"SELECT count(*) FROM sheet.calendar_header($1) h WHERE h.name IN ('title', 'start')", {INT8OID}};
 static CatalogQuery calendars_columns = {
 	"SELECT h.name, h.letters, sheet.calendar_zone($1) FROM sheet.calendar_header($1) h", {INT8OID}};
-static CatalogQuery calendars_end = {"SELECT coalesce(max(r.\"row\") + 1, 0)::int8 FROM sheet.range($1) r", {INT8OID}};
 static CatalogQuery calendars_set = {"UPDATE sheet.sheet SET calendar = $2 WHERE sheet_id = $1", {INT8OID, BOOLOID}};
 static CatalogQuery calendars_forget = {"SELECT sheet.forget_calendar($1)", {INT8OID}};
 /* Null: there is more to do. */
@@ -53,12 +53,12 @@ static CatalogQuery calendars_refresh = {"SELECT CASE r.at WHEN 'infinity' THEN 
 										 "sheet.refresh_calendar_now($1, sheet.calendar_soon(), 1000) r (at)"
 										 " WHERE r.at IS NOT NULL",
 										 {INT8OID}};
-static CatalogQuery calendars_tasks = {
-	"SELECT t.row_no, t.task_uid, t.instance, t.title, t.place, s.starts, s.lasts, s.all_day, s.zone, s.rule, "
-	"s.until_at, "
-	"t.cells, t.problem FROM sheet.task t LEFT JOIN sheet.series s ON s.series_id = t.series_id WHERE t.sheet_id = $1 "
-	"ORDER BY t.row_no",
-	{INT8OID}};
+#define TASKS_SQL(condition)                                                                                            \
+	"SELECT t.row_no, t.task_uid, t.instance, t.title, t.place, s.starts, s.lasts, s.all_day, s.zone, s.rule, "          \
+	"s.until_at, t.cells, t.problem FROM sheet.task t LEFT JOIN sheet.series s ON s.series_id = t.series_id "            \
+	"WHERE t.sheet_id = $1" condition " ORDER BY t.row_no"
+static CatalogQuery calendars_tasks = {TASKS_SQL(""), {INT8OID}};
+static CatalogQuery calendars_task_rows = {TASKS_SQL(" AND t.task_uid = $2"), {INT8OID, TEXTOID}};
 /* OFFSET 0 as in list_page (api/functions/list.c). */
 static CatalogQuery calendars_list = {
 	"SELECT l.sheet_id, l.name, (SELECT a.name FROM sheet.account a WHERE a.uid = l.owner_uid), l.role, "
@@ -192,12 +192,12 @@ sheet_lock_calendar(PG_FUNCTION_ARGS)
 
 /* ---- reading ---- */
 
-/* tasks(sheet_id, as_uid) */
+/* tasks(sheet_id, task, as_uid) */
 Datum
 sheet_tasks(PG_FUNCTION_ARGS)
 {
-	permission_require(catalog_arg_sheet(fcinfo, 0), catalog_arg_int64(fcinfo, 1, 0), ROLE_VIEWER, false);
-	return catalog_return_rows(fcinfo, &calendars_tasks, fcinfo->args, true);
+	permission_require(catalog_arg_sheet(fcinfo, 0), catalog_arg_int64(fcinfo, 2, 0), ROLE_VIEWER, false);
+	return catalog_return_rows(fcinfo, PG_ARGISNULL(1) ? &calendars_tasks : &calendars_task_rows, fcinfo->args, true);
 }
 
 /* calendar_columns(sheet_id, as_uid) */
@@ -212,11 +212,10 @@ sheet_calendar_columns(PG_FUNCTION_ARGS)
 Datum
 sheet_calendar_end(PG_FUNCTION_ARGS)
 {
-	int64 end = 0;
+	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
 
-	permission_require(catalog_arg_sheet(fcinfo, 0), catalog_arg_int64(fcinfo, 1, 0), ROLE_VIEWER, false);
-	(void) catalog_find_int64(&calendars_end, fcinfo->args, true, &end);
-	PG_RETURN_INT32((int32) end);
+	permission_require(sheet_id, catalog_arg_int64(fcinfo, 1, 0), ROLE_VIEWER, false);
+	PG_RETURN_INT32((int32) cells_next_row(sheet_id, false));
 }
 
 /* calendars(as_uid) */

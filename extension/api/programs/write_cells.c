@@ -17,51 +17,6 @@
 
 PG_FUNCTION_INFO_V1(sheet_write_cells);
 
-#define WRITE_WINDOW_MIN 64 /* rows that are searched for the last content at once */
-#define WRITE_WINDOW_MAX 16384
-
-/* ---- the row to append to ---- */
-
-static void
-write_window_begin(void *arg)
-{
-	*(int64 *) arg = -1;
-}
-
-static void
-write_window_cells(void *arg, const GridCell *cells, uint32 count)
-{
-	for (uint32 i = 0; i < count; i++)
-	{
-		if (cells[i].content_len > 0)
-			*(int64 *) arg = cells[i].row;
-	}
-}
-
-/* The row below the last content. Searches from the end in windows that grow: where there are no cells, a window costs
- * the same for any number of rows. */
-static uint32
-write_next_row(int64 sheet_id)
-{
-	uint32 window = WRITE_WINDOW_MIN, to;
-	JournalView view;
-	int64 last = -1;
-	JournalSink sink = {write_window_begin, write_window_cells, &last};
-
-	journal_read(sheet_id, (uint32[4]){0, 0, 0, 0}, true, &view, NULL);
-	for (to = view.rows; to > 0 && last < 0; window = Min(window * 4, WRITE_WINDOW_MAX))
-	{
-		uint32 from = to > window ? to - window : 0;
-
-		CHECK_FOR_INTERRUPTS();
-		journal_read(sheet_id, (uint32[4]){from, 0, to - 1, SHEET_MAX_COLS - 1}, true, &view, &sink);
-		to = from;
-	}
-	return (uint32) (last + 1);
-}
-
-/* ---- the function ---- */
-
 /* Programs set contents only. */
 static Edit *
 write_decode(const bytea *bytes, uint64 uid, uint32 *n)
@@ -117,7 +72,7 @@ sheet_write_cells(PG_FUNCTION_ARGS)
 		unchanged_require(ws, PG_GETARG_INT64(2), edits, n, append);
 	if (append)
 	{
-		first = write_next_row(sheet_id);
+		first = cells_next_row(sheet_id, true);
 		write_place_below(edits, n, first);
 	}
 	values[0] = Int64GetDatum(n > 0 ? journal_edit(sheet_id, edits, n) : ws->meta.last_seq);

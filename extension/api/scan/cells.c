@@ -155,6 +155,49 @@ cells_read_past(int64 sheet_id, TimestampTz at, const uint32 rect[4])
 	return list;
 }
 
+/* ---- the row behind the contents ---- */
+
+#define CELLS_WINDOW_MIN 64 /* rows that are searched for the last content at once */
+#define CELLS_WINDOW_MAX 16384
+
+static void
+cells_window_begin(void *arg)
+{
+	*(int64 *) arg = -1;
+}
+
+static void
+cells_window_cells(void *arg, const GridCell *cells, uint32 count)
+{
+	for (uint32 i = 0; i < count; i++)
+	{
+		if (cells[i].content_len > 0)
+			*(int64 *) arg = cells[i].row;
+	}
+}
+
+/* Searches from the end in windows that grow: where there are no cells, a window costs the same for any number of
+ * rows. */
+uint32
+cells_next_row(int64 sheet_id, bool fresh)
+{
+	uint32 window = CELLS_WINDOW_MIN, to;
+	JournalView view;
+	int64 last = -1;
+	JournalSink sink = {cells_window_begin, cells_window_cells, &last};
+
+	journal_read(sheet_id, (uint32[4]){0, 0, 0, 0}, fresh, &view, NULL);
+	for (to = view.rows; to > 0 && last < 0; window = Min(window * 4, CELLS_WINDOW_MAX))
+	{
+		uint32 from = to > window ? to - window : 0;
+
+		CHECK_FOR_INTERRUPTS();
+		journal_read(sheet_id, (uint32[4]){from, 0, to - 1, SHEET_MAX_COLS - 1}, fresh, &view, &sink);
+		to = from;
+	}
+	return (uint32) (last + 1);
+}
+
 /* ---- references ---- */
 
 static void

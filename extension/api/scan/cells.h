@@ -43,6 +43,8 @@ extern CellList *cells_read(int64 sheet_id, const uint32 rect[4], bool fresh);
 extern CellList *cells_read_rect(int64 sheet_id, const uint32 rect[4], bool texts);
 extern CellList *cells_read_version(int64 sheet_id, int64 version_id, const uint32 rect[4]);
 extern CellList *cells_read_past(int64 sheet_id, TimestampTz at, const uint32 rect[4]);
+/* The row below the last content. fresh: see journal_read(). */
+extern uint32 cells_next_row(int64 sheet_id, bool fresh);
 
 /* References. 22023: not a reference. */
 extern void cells_parse_ref(const char *ref, uint32 *row, uint32 *col);

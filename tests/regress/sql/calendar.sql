@@ -69,7 +69,7 @@ SELECT sheet.change_task(:id, :'standup', '{"Title": "Late", "Start": "2030-12-3
 SELECT sheet.delete_task(:id, :'later', 'this', '2031-01-05 10:00', :ann);
 SELECT serve(:id);
 SELECT title, instance, starts_at, ends_at FROM sheet.agenda(:bob, '2030-12-01', '2031-02-01');
-SELECT title, starts, lasts, rule, until_at, cells->>'except' AS "except", problem FROM sheet.tasks(:id, :ann);
+SELECT title, starts, lasts, rule, until_at, cells->>'except' AS "except", problem FROM sheet.tasks(:id, as_uid => :ann);
 -- answers, of all and of one
 SELECT sheet.answer(:id, :'later', 'declined', NULL, :bob);
 SELECT sheet.answer(:id, :'later', 'accepted', '2031-01-06 10:00', :bob);
@@ -204,7 +204,7 @@ SET ROLE cal_gateway;
 SELECT sheet.add_task(:id, '{"Title": "By a gateway", "Start": "2031-03-01 10:00", "Repeats": "daily"}', :ann) AS by_gateway \gset
 SELECT sheet.change_task(:id, :'by_gateway', '{"Title": "By a guest"}', 'this', '2031-03-02 10:00', NULL, -:link) = :'by_gateway' AS same;
 SELECT sheet.delete_task(:id, :'by_gateway', 'following', '2031-03-03 10:00', -:link);
-SELECT title, starts, rule FROM sheet.tasks(:id, -:link) WHERE task_uid = :'by_gateway';
+SELECT title, starts, rule FROM sheet.tasks(:id, as_uid => -:link) WHERE task_uid = :'by_gateway';
 SELECT sheet.change_task(:id, :'by_gateway', '{"Title": "x"}', as_uid => :eve);
 SELECT sheet.change_task(:id, :'by_gateway', '{"Title": "x"}', as_uid => -:reader);
 SELECT sheet.calendar_end(:id, :eve);
