@@ -53,9 +53,9 @@ static CatalogQuery calendars_refresh = {"SELECT CASE r.at WHEN 'infinity' THEN 
 										 "sheet.refresh_calendar_now($1, sheet.calendar_soon(), 1000) r (at)"
 										 " WHERE r.at IS NOT NULL",
 										 {INT8OID}};
-#define TASKS_SQL(condition)                                                                                            \
-	"SELECT t.row_no, t.task_uid, t.instance, t.title, t.place, s.starts, s.lasts, s.all_day, s.zone, s.rule, "          \
-	"s.until_at, t.cells, t.problem FROM sheet.task t LEFT JOIN sheet.series s ON s.series_id = t.series_id "            \
+#define TASKS_SQL(condition)                                                                                           \
+	"SELECT t.row_no, t.task_uid, t.instance, t.title, t.place, s.starts, s.lasts, s.all_day, s.zone, s.rule, "        \
+	"s.until_at, t.cells, t.problem FROM sheet.task t LEFT JOIN sheet.series s ON s.series_id = t.series_id "          \
 	"WHERE t.sheet_id = $1" condition " ORDER BY t.row_no"
 static CatalogQuery calendars_tasks = {TASKS_SQL(""), {INT8OID}};
 static CatalogQuery calendars_task_rows = {TASKS_SQL(" AND t.task_uid = $2"), {INT8OID, TEXTOID}};
