@@ -268,7 +268,10 @@ test('the feed of a link', async () => {
 	const flood = Array.from({ length: 10 }, () => dav(null, 'GET', `/cal/${key}.ics`).then(({ status }) => (refused += status === 503)));
 	try {
 		await waitUntil(() => refused >= 5, 'the requests that may not wait to be refused');
-		assert.ok(Number(await session.query("SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'sheet.calendar_object'::regclass")) <= 1);
+		// The timer's worker may wait, too: it follows the calendar.
+		const waits = `SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+			WHERE NOT l.granted AND l.relation = 'sheet.calendar_object'::regclass AND a.backend_type = 'client backend'`;
+		assert.ok(Number(await session.query(waits.replace(/\s+/g, ' '))) <= 1);
 	} finally {
 		await session.close();
 		await Promise.all(flood);
