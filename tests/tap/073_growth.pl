@@ -24,19 +24,12 @@ my %steps = (
 	# look for calendars in the index of the account's 10,000 sheets
 	'api_calendars.c calendars_list_sql' => 100,
 	'dav_find.c dav_calendars_sql' => 100,
-	# in either database 16 to 32 more in some runs: pages that earlier statements have filled with what was undone
-	'api_calendars.c calendars_add_sql' => 40,
-	'api_calendars.c calendars_answer_sql' => 40,
-	'api_calendars.c calendars_change_sql' => 40,
-	'api_calendars.c calendars_delete_sql' => 40,
-	'dav_object.c dav_delete_sql' => 40,
-	'dav_object.c dav_put_sql' => 40,
+	# in either database 16 more in some runs: pages that earlier statements have filled with what was undone
 	'api_versions.c api_commit_sql' => 20,
 	'api_versions.c api_rollback_sql' => 20,
 	'routes_version.c version_commit_sql' => 20,
 	'routes_version.c version_rollback_sql' => 20,
 	# look into indexes of series and occurrences that have a level more
-	'api_calendars.c calendars_entries_sql' => 30,
 	'api_sheets.c api_purge_sql' => 12,
 	'routes_sheet.c sheet_purge_sql' => 12,
 	# read the sheet again after each undone edit, which is larger
@@ -208,7 +201,7 @@ my %parameters = (
 	'cached_range.c range_sql' => [ '$busy', '0', '0', '9', '9', '1000000' ],
 );
 
-# What is done before, and a statement, in a calendar of many tasks.
+# Changes of a calendar that has many tasks: a statement that runs first, and the one that is measured.
 my %changes = (
 	'a change of a task is followed' => [ q{SELECT sheet.set($other, 'B8', '2027-03-01 10:00')}, 'SELECT sheet.refresh_calendar($other)' ],
 	'a task of many is changed' => [ '', q{SELECT sheet.change_task($other, (SELECT t.task_uid FROM sheet.task t WHERE t.sheet_id = $other AND t.row_no = 7), '{"Place": "x"}')} ],
