@@ -203,7 +203,7 @@ async function makeKinds(operator) {
 	const found = [
 		{ name: 'link', id: open.key, form: forms.key, request: (id) => sent('POST', '/v2/link', { link: id, name: 'Zoe' }) },
 		{ name: 'link with a password', id: locked.key, form: forms.key, request: (id) => sent('POST', '/v2/link', { link: id, name: 'Zoe', password }) },
-		// Who has opened a link keeps the role, whatever key comes next: another account guesses.
+		// An account that has opened a link keeps its role. So another account sends the guesses.
 		{ name: 'link, by an account', id: accounts, form: forms.key, refusal: 403, request: (id) => sent('POST', `/v2/sheets/${fid}/open`, { link: id }, signedIn(id === accounts ? ben : eve)) },
 		...['', '.csv', '.tsv', '.json'].map((end) => inPath(`published view ${end}`, open.key, forms.key, (id) => `/s/${id}${end}`)),
 		inPath('calendar feed', feed.key, forms.key, (id) => `/cal/${id}.ics`),
