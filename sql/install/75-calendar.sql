@@ -105,9 +105,10 @@ CREATE TABLE sheet.series (
 	dates timestamp[],
 	until_at timestamptz NOT NULL DEFAULT 'infinity',
 	expanded_to timestamptz NOT NULL DEFAULT '-infinity',
+	last_end timestamptz NOT NULL DEFAULT 'infinity',
 	garbage boolean NOT NULL DEFAULT false
 );
-CREATE INDEX series_sheet_idx ON sheet.series (sheet_id, list_id);
+CREATE INDEX series_sheet_idx ON sheet.series (sheet_id, last_end);
 CREATE INDEX series_list_idx ON sheet.series (list_id);
 CREATE INDEX series_rest_idx ON sheet.series (sheet_id, expanded_to) WHERE expanded_to < 'infinity';
 CREATE INDEX series_garbage_idx ON sheet.series (sheet_id) WHERE garbage;
@@ -119,6 +120,7 @@ COMMENT ON COLUMN sheet.series.lasts IS 'all_day: in days; otherwise exact time'
 COMMENT ON COLUMN sheet.series.until_at IS 'occurrences that begin then or later are not valid; -infinity: none is';
 COMMENT ON COLUMN sheet.series.expanded_to IS
 	'all occurrences that begin earlier are in sheet.occurrence; infinity: all that are valid';
+COMMENT ON COLUMN sheet.series.last_end IS 'no valid occurrence ends later; infinity: not known yet';
 COMMENT ON COLUMN sheet.series.garbage IS 'it has occurrences that are not valid, which can be removed';
 
 CREATE TABLE sheet.occurrence (

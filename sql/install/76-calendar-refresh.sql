@@ -157,6 +157,7 @@ BEGIN
 					(SELECT count(*) FROM sheet.occurrences(f.starts, f.rule, f.zone, max_rows => most + 1))
 					<= (SELECT count(*) FROM sheet.occurrences(s.starts, s.rule, s.zone, max_rows => most))) THEN
 			UPDATE sheet.series o SET until_at = cut_at, rule = f.rule, garbage = true,
+					last_end = least(o.last_end, cut_at + o.lasts + interval '1 day'), -- a day may have 25 hours
 					expanded_to = CASE WHEN o.expanded_to >= cut_at THEN 'infinity' ELSE o.expanded_to END
 				WHERE o.series_id = s.series_id;
 			RETURN s.series_id;
@@ -197,7 +198,10 @@ BEGIN
 		FROM sheet.occurrences(s.starts, s.rule, s.zone, s.expanded_to, target, s.dates) o
 		WHERE o.starts_at < s.until_at ON CONFLICT DO NOTHING;
 	GET DIAGNOSTICS added = ROW_COUNT;
-	UPDATE sheet.series o SET expanded_to = CASE WHEN target >= o.until_at THEN 'infinity' ELSE target END WHERE o.series_id = s.series_id;
+	UPDATE sheet.series o SET expanded_to = CASE WHEN target >= o.until_at THEN 'infinity' ELSE target END,
+			last_end = CASE WHEN target >= o.until_at THEN coalesce((SELECT max(n.ends_at) FROM sheet.occurrence n
+				WHERE n.series_id = o.series_id AND n.starts_at < o.until_at), '-infinity') ELSE o.last_end END
+		WHERE o.series_id = s.series_id;
 	RETURN added;
 END
 $$;
@@ -579,8 +583,9 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION sheet.refresh_calendar_now(bigint, timestamptz, bigint) IS
-	'Internal: has the tables of tasks follow the calendar (not if upto is infinity), and expands its series as far as upto; about '
-	'`most` occurrences. Returns when it is to be looked at next: null: at once, there is more to do; infinity: it is no calendar, or in the trash.';
+	'Internal: has the tables of tasks follow the calendar, unless upto is infinity, and expands its series as far as upto; about '
+	'`most` occurrences. Returns when it is to be looked at next: null: at once, there is more to do; infinity: it is no calendar, '
+	'or in the trash.';
 
 CREATE FUNCTION sheet.calendar_soon() RETURNS timestamptz
 	LANGUAGE sql STABLE PARALLEL SAFE

@@ -45,23 +45,12 @@ CREATE FUNCTION sheet.read_entries(calendar bigint, since timestamptz, upto time
 	SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET join_collapse_limit = 1 SET jit = off AS $$
 #variable_conflict use_column
 BEGIN
-	-- Its lists, each by a look-up in the index: there are fewer of them than tasks.
-	RETURN QUERY WITH RECURSIVE lists (list_id) AS (
-			SELECT min(s.list_id) FROM sheet.series s WHERE s.sheet_id = calendar
-			UNION ALL
-			SELECT (SELECT min(s.list_id) FROM sheet.series s WHERE s.sheet_id = calendar AND s.list_id > l.list_id) FROM lists l WHERE l.list_id IS NOT NULL)
-		SELECT t.task_uid, coalesce(t.instance, o.starts_at AT TIME ZONE s.zone), o.starts_at, o.ends_at, s.all_day, s.zone, t.title,
+	RETURN QUERY SELECT t.task_uid, coalesce(t.instance, o.starts_at AT TIME ZONE s.zone), o.starts_at, o.ends_at, s.all_day, s.zone, t.title,
 			t.place, (SELECT array_agg(a.name ORDER BY a.name) FROM sheet.guest_list l, sheet.account a
 				WHERE l.list_id = s.list_id AND a.uid = ANY (l.uids) AND coalesce(t.cells->>'who', '') <> '')
-		FROM lists g CROSS JOIN LATERAL (
-				SELECT n.* FROM sheet.occurrence n WHERE n.list_id = g.list_id AND n.starts_at >= since - interval '1 day' AND n.starts_at < upto
-					AND n.ends_at - n.starts_at <= interval '1 day'
-				UNION ALL
-				SELECT n.* FROM sheet.occurrence n WHERE n.list_id = g.list_id AND n.ends_at > since AND n.starts_at + interval '0' < upto
-					AND n.ends_at - n.starts_at > interval '1 day') o
-			CROSS JOIN LATERAL (SELECT k.* FROM sheet.series k WHERE k.series_id = o.series_id AND k.sheet_id = calendar OFFSET 0) s
-			JOIN sheet.task t ON t.task_id = s.task_id
-		WHERE (o.ends_at > since OR o.starts_at >= since) AND o.starts_at < s.until_at
+		FROM sheet.series s JOIN sheet.occurrence o ON o.series_id = s.series_id JOIN sheet.task t ON t.task_id = s.task_id
+		WHERE s.sheet_id = calendar AND s.last_end >= since AND o.starts_at < upto AND o.starts_at < s.until_at
+			AND o.starts_at >= since - s.lasts - interval '1 day' AND (o.ends_at > since OR o.starts_at >= since)
 			AND NOT EXISTS (SELECT FROM sheet.series_except e WHERE e.series_id = o.series_id AND e.starts_at = o.starts_at OFFSET 0)
 		ORDER BY o.starts_at, o.ends_at, t.title, t.task_uid;
 END
@@ -71,7 +60,8 @@ COMMENT ON FUNCTION sheet.read_entries(bigint, timestamptz, timestamptz) IS 'Int
 -- The search of a day ends with its first valid occurrence.
 CREATE FUNCTION sheet.read_dots(person bigint, month date, zone text) RETURNS SETOF date
 	LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
-	SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET join_collapse_limit = 1 SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+	SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET join_collapse_limit = 1 SET jit = off
+	SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
 	lists bigint[] := ARRAY(SELECT g.list_id FROM sheet.guest g WHERE g.uid = person);
 	first date := date_trunc('month', month);

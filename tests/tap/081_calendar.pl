@@ -159,11 +159,12 @@ sub edit_cell
 	sql("SELECT sheet.refresh_calendar($calendar)");
 }
 
+# who: a bit for each person.
 sub model_of
 {
-	my ($person) = @_;
+	my ($who) = @_;
 	my @all;
-	for my $task (grep { $_->{who} >> ($person - 1) & 1 } values %tasks)
+	for my $task (grep { $_->{who} & $who } values %tasks)
 	{
 		push @all, map { sprintf('%s %02d:00:00+00|%s', day($_->[1]), $_->[2], $_->[0]) } values %{$task->{days}};
 	}
@@ -176,8 +177,11 @@ sub compare
 	for my $person (1 .. $persons)
 	{
 		my $agenda = sql("SELECT starts_at, title FROM sheet.agenda($uid[$person - 1], '2031-01-01', '2031-12-31') ORDER BY starts_at, title COLLATE \"C\"");
-		is(join("\n", sort split /\n/, $agenda), model_of($person), "$what: p$person");
+		is(join("\n", sort split /\n/, $agenda), model_of(1 << $person - 1), "$what: p$person");
 	}
+	my $entries = sql("SELECT DISTINCT e.starts_at, e.title FROM generate_series(timestamptz '2031-01-01', '2031-12-30', '1 week') w,
+		sheet.calendar_entries($calendar, w, w + interval '1 week') e");
+	is(join("\n", sort split /\n/, $entries), model_of(2**$persons - 1), "$what: the calendar, week by week");
 }
 
 my $steps = rounds_to_run(120, 1500);
