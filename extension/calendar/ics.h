@@ -30,6 +30,11 @@ extern void ics_begin(void);
 #define ICS_PERSON "urn:pg-sheet:account:"
 /* ... or what stands for the address in the column Who: the name, or an e-mail address. NULL: neither. Allocated. */
 extern char *ics_person(const char *address);
+/* The column Who, what attendees answer as a JSON object by person, and the properties that an attendee cannot change:
+ * without what a row has, which was taken from the event before. All allocated. */
+extern char *ics_persons(icalcomponent *event);
+extern char *ics_answers(icalcomponent *event);
+extern char *ics_rest(icalcomponent *event);
 
 /* The property of an alarm that is before the start by a length of time, in seconds; NULL: the alarm is another one. */
 extern icalproperty *ics_trigger(icalcomponent *alarm, int *seconds);

@@ -273,54 +273,6 @@ ics_read_rule(IcsEvent *e)
 	icalmemory_free_buffer(rule);
 }
 
-char *
-ics_person(const char *address)
-{
-	if (address == NULL)
-		return NULL;
-	if (pg_strncasecmp(address, ICS_PERSON, strlen(ICS_PERSON)) == 0)
-	{
-		const char *from = address + strlen(ICS_PERSON);
-		char *name = palloc(strlen(from) + 1), *to = name;
-
-		for (; *from != '\0'; from++)
-		{
-			unsigned int byte;
-
-			if (*from == '%' && sscanf(from + 1, "%2x", &byte) == 1 && from[1] != '\0' && from[2] != '\0' &&
-				byte >= ' ')
-			{
-				*to++ = (char) byte;
-				from += 2;
-			}
-			else
-				*to++ = *from;
-		}
-		*to = '\0';
-		return pg_verify_mbstr(GetDatabaseEncoding(), name, strlen(name), true) ? name : NULL;
-	}
-	if (pg_strncasecmp(address, "mailto:", 7) == 0 && strchr(address, '@') != NULL)
-		return pstrdup(address + 7);
-	return NULL;
-}
-
-static void
-ics_read_persons(IcsEvent *e)
-{
-	StringInfoData who;
-	icalproperty *property = icalcomponent_get_first_property(e->event, ICAL_ATTENDEE_PROPERTY);
-
-	initStringInfo(&who);
-	for (; property != NULL; property = icalcomponent_get_next_property(e->event, ICAL_ATTENDEE_PROPERTY))
-	{
-		char *person = ics_person(icalproperty_get_attendee(property));
-
-		if (person != NULL && strpbrk(person, ",;\n\r") == NULL)
-			appendStringInfo(&who, "%s%s", who.len > 0 ? ", " : "", person);
-	}
-	ics_put_text(e, "who", who.data);
-}
-
 icalproperty *
 ics_trigger(icalcomponent *alarm, int *seconds)
 {
@@ -431,9 +383,9 @@ static void
 ics_read_event(IcsEvent *e, icalcomponent *master, ReturnSetInfo *result)
 {
 	icalproperty *replaces = ics_only(e, ICAL_RECURRENCEID_PROPERTY, "RECURRENCE-ID");
-	Datum values[4];
-	bool nulls[4] = {false, false, false, false};
-	char *extra;
+	Datum values[6];
+	bool nulls[6] = {false};
+	char *extra, *answers = ics_answers(e->event);
 
 	initStringInfo(&e->cells);
 	appendStringInfoChar(&e->cells, '{');
@@ -446,7 +398,7 @@ ics_read_event(IcsEvent *e, icalcomponent *master, ReturnSetInfo *result)
 	ics_read_rule(e);
 	ics_read_times(e, ICAL_RDATE_PROPERTY, "RDATE", "dates");
 	ics_read_times(e, ICAL_EXDATE_PROPERTY, "EXDATE", "except");
-	ics_read_persons(e);
+	ics_put_text(e, "who", ics_persons(e->event));
 	ics_read_alarm(e);
 	nulls[1] = replaces == NULL;
 	if (replaces != NULL && icalproperty_get_first_parameter(replaces, ICAL_RANGE_PARAMETER) != NULL)
@@ -469,6 +421,8 @@ ics_read_event(IcsEvent *e, icalcomponent *master, ReturnSetInfo *result)
 	extra = ics_take_extra(e->event);
 	nulls[3] = extra == NULL;
 	values[3] = extra != NULL ? CStringGetTextDatum(extra) : (Datum) 0;
+	values[4] = DirectFunctionCall1(jsonb_in, CStringGetDatum(answers));
+	values[5] = CStringGetTextDatum(ics_rest(e->event));
 	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 }
 

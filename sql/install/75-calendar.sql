@@ -151,6 +151,7 @@ CREATE TABLE sheet.answer (
 	answered_at timestamptz NOT NULL DEFAULT clock_timestamp(),
 	PRIMARY KEY (sheet_id, task_uid, uid, instance)
 );
+CREATE INDEX answer_instance_idx ON sheet.answer (sheet_id, task_uid) WHERE instance > '-infinity';
 COMMENT ON TABLE sheet.answer IS 'What invited accounts have answered.';
 COMMENT ON COLUMN sheet.answer.instance IS 'of one occurrence; -infinity: of all that have no answer of their own';
 

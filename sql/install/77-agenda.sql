@@ -11,6 +11,27 @@ CREATE FUNCTION sheet.answer_of(sheet bigint, task text, person bigint, local ti
 $$;
 COMMENT ON FUNCTION sheet.answer_of(bigint, text, bigint, timestamp) IS 'Internal: what an account has answered.';
 
+CREATE FUNCTION sheet.give_answer(sheet bigint, task text, person bigint, local timestamp, given text) RETURNS boolean
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF NOT EXISTS (SELECT FROM sheet.task t JOIN sheet.series s ON s.series_id = t.series_id
+			JOIN sheet.guest g ON g.list_id = s.list_id AND g.uid = person JOIN sheet.sheet h ON h.sheet_id = t.sheet_id
+			WHERE t.sheet_id = sheet AND t.task_uid = task AND h.calendar AND h.trashed_at IS NULL AND (local IS NULL OR t.instance = local
+				OR t.instance IS NULL AND EXISTS (SELECT FROM sheet.occurrence o WHERE o.series_id = s.series_id
+					AND o.starts_at = sheet.zone_time(local, s.zone) AND o.starts_at < s.until_at))) THEN
+		RETURN NULL;
+	ELSIF given IS NULL THEN
+		DELETE FROM sheet.answer a WHERE a.sheet_id = sheet AND a.task_uid = task AND a.uid = person AND a.instance = coalesce(local, '-infinity');
+	ELSE
+		INSERT INTO sheet.answer (sheet_id, task_uid, uid, instance, answer) VALUES (sheet, task, person, coalesce(local, '-infinity'), given)
+			ON CONFLICT ON CONSTRAINT answer_pkey DO UPDATE SET answer = excluded.answer, answered_at = clock_timestamp();
+	END IF;
+	RETURN FOUND;
+END
+$$;
+COMMENT ON FUNCTION sheet.give_answer(bigint, text, bigint, timestamp, text) IS
+	'Internal: stores an answer; null takes it back. False: there was none. Null: the account is not invited.';
+
 CREATE FUNCTION sheet.read_agenda(person bigint, since timestamptz, upto timestamptz)
 	RETURNS TABLE (sheet_id bigint, task_uid text, instance timestamp, starts_at timestamptz, ends_at timestamptz, all_day boolean,
 		zone text, title text, place text, answer text)

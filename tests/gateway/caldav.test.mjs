@@ -177,6 +177,63 @@ test('what has changed since a token', async () => {
 	for (const token of ['x', `urn:pg-sheet:sync:${id}:999999999`, `urn:pg-sheet:sync:${id}:0`]) assert.match((await sync(token, 403)).text, /<valid-sync-token\/>/);
 });
 
+test('a program answers for its account, with what it writes', async () => {
+	const id = await calendarOf(anna);
+	await cluster.psql(`SELECT sheet.share(${id}, '${ben.username}', 'viewer')`);
+	const object = (who, lines = []) => event('m', [...weekly, ...Object.entries(who).map(([name, answer]) => `ATTENDEE;PARTSTAT=${answer}:urn:pg-sheet:account:${name}`), ...lines]);
+	const [annas, bens] = [anna, ben].map((user) => `${home(user)}${id}/m.ics`);
+	const answers = async (address = bens) =>
+		Object.fromEntries([...(await done(200, ben, 'GET', address)).text.replaceAll('\r\n ', '').matchAll(/PARTSTAT=([^:;]*).*:urn:pg-sheet:account:(.*)\r/g)].map(([, answer, name]) => [name, answer]));
+	await done(201, anna, 'PUT', annas, object({ [anna.username]: 'ACCEPTED', [ben.username]: 'ACCEPTED' }));
+	assert.deepEqual(await answers(), { [anna.username]: 'ACCEPTED', [ben.username]: 'NEEDS-ACTION' }, 'only its own');
+	const { headers: before } = await done(200, ben, 'GET', bens);
+	const sync = (token) => report(anna, `${home(anna)}${id}/`, 'sync-collection', `<sync-token>${token}</sync-token><prop><getetag/></prop>`);
+	const token = syncToken(await sync(''));
+	await done(204, ben, 'PUT', bens, object({ [anna.username]: 'DECLINED', [ben.username]: 'TENTATIVE' }), { 'if-match': before.etag });
+	assert.deepEqual(await answers(), { [anna.username]: 'ACCEPTED', [ben.username]: 'TENTATIVE' });
+	const after = (await done(200, ben, 'GET', bens)).headers.etag;
+	assert.notEqual(after, before.etag);
+	assert.deepEqual(responses(await sync(token)).map(([href, text]) => [href, etagOf(text)]), [[annas, after]]);
+	await done(412, ben, 'PUT', bens, object({ [anna.username]: 'ACCEPTED', [ben.username]: 'ACCEPTED' }), { 'if-match': before.etag });
+	// an occurrence
+	const one = ['END:VEVENT', 'BEGIN:VEVENT', 'UID:m', 'RECURRENCE-ID;TZID=Europe/Berlin:20270107T090000', 'DTSTART;TZID=Europe/Berlin:20270107T090000', 'DTEND;TZID=Europe/Berlin:20270107T091500', 'SUMMARY:Standup'];
+	const persons = [`ATTENDEE:urn:pg-sheet:account:${anna.username}`, `ATTENDEE;PARTSTAT=DECLINED:urn:pg-sheet:account:${ben.username}`];
+	await done(204, ben, 'PUT', bens, object({ [anna.username]: 'ACCEPTED', [ben.username]: 'TENTATIVE' }, [...one, ...persons]));
+	const own = (await done(200, ben, 'GET', bens)).text.replaceAll('\r\n ', '').split('BEGIN:VEVENT')[2];
+	assert.ok(own.includes('RECURRENCE-ID;TZID=Europe/Berlin:20270107T090000') && own.includes(`PARTSTAT=DECLINED:urn:pg-sheet:account:${ben.username}`), own);
+	assert.deepEqual(await cluster.rows(`SELECT a.starts_at::date::text AS day, a.answer FROM sheet.agenda(${ben.uid}, '2027-01-04', '2027-01-12') a WHERE a.sheet_id = ${id}`), [
+		{ day: '2027-01-04', answer: 'tentative' },
+		{ day: '2027-01-07', answer: 'declined' },
+		{ day: '2027-01-11', answer: 'tentative' },
+	]);
+	assert.equal((await rows(id)).length, 1);
+	// a viewer changes nothing else
+	const seq = await cluster.psql(`SELECT max(seq) FROM sheet.log WHERE sheet_id = ${id}`);
+	const all = { [anna.username]: 'ACCEPTED', [ben.username]: 'ACCEPTED' };
+	for (const [what, body] of Object.entries({
+		'the title': object(all).replace('SUMMARY:Standup', 'SUMMARY:Mine'),
+		'a person': object({ ...all, other: 'ACCEPTED' }),
+		'an occurrence': object(all, [...one.map((line) => line.replace('DTSTART;TZID=Europe/Berlin:20270107T09', 'DTSTART;TZID=Europe/Berlin:20270107T08')), ...persons]),
+		'the object': event('m', weekly),
+	}))
+		assert.match((await done(403, ben, 'PUT', bens, body)).text, /<need-privileges\/>/, what);
+	assert.match((await done(403, ben, 'PUT', bens.replace('m.ics', 'n.ics'), object(all).replace('UID:m', 'UID:n'))).text, /<need-privileges\/>/);
+	await done(403, { ...ben, password: await tokenOf(ben, ['read']) }, 'PUT', bens, object(all));
+	assert.equal(await cluster.psql(`SELECT max(seq) FROM sheet.log WHERE sheet_id = ${id}`), seq);
+	assert.equal((await answers())[ben.username], 'DECLINED', 'of the occurrence, the last that is named');
+	// by its e-mail address
+	await cluster.psql(`UPDATE sheet.account SET email = 'ben@example.org' WHERE uid = ${ben.uid}`);
+	await done(204, ben, 'PUT', bens, object(all).replace(`urn:pg-sheet:account:${ben.username}`, 'MAILTO:Ben@example.org'));
+	assert.equal(await cluster.psql(`SELECT answer FROM sheet.answer WHERE sheet_id = ${id} AND uid = ${ben.uid} AND instance = '-infinity'`), 'accepted');
+	// one who is not a person of the task, and one who has no role
+	const eve = await register(gateway);
+	eve.password = await tokenOf(eve);
+	await done(403, eve, 'PUT', `${home(eve)}${id}/m.ics`, object({ ...all, [eve.username]: 'ACCEPTED' }));
+	await cluster.psql(`SELECT sheet.share(${id}, '${eve.username}', 'viewer')`);
+	await done(204, eve, 'PUT', `${home(eve)}${id}/m.ics`, object(all));
+	assert.equal(await cluster.psql(`SELECT count(*) FROM sheet.answer WHERE sheet_id = ${id} AND uid = ${eve.uid}`), '0');
+});
+
 test('what a calendar cannot have is refused, and nothing is stored', async () => {
 	const id = await calendarOf(anna);
 	const at = `${home(anna)}${id}/`;

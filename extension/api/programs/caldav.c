@@ -37,8 +37,8 @@ static CatalogQuery caldav_expand = {"SELECT * FROM sheet.expand_objects($1, $2,
 									 {INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID}};
 static CatalogQuery caldav_changes = {"SELECT * FROM sheet.changes_since($1, $2)", {INT8OID, INT8OID}};
 static CatalogQuery caldav_put = {
-	"SELECT p.etag, p.created::integer::bigint FROM sheet.put_object($1, $2, $3, $4, $5, $6) p",
-	{INT8OID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, INT8OID}};
+	"SELECT p.etag, p.created::integer::bigint FROM sheet.put_object($1, $2, $3, $4, $5, $6, $7) p",
+	{INT8OID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, INT8OID, BOOLOID}};
 static CatalogQuery caldav_delete = {"SELECT sheet.delete_object($1, $2, $3, $4)",
 									 {INT8OID, TEXTOID, TEXTOID, INT8OID}};
 static CatalogQuery caldav_is_calendar = {"SELECT s.sheet_id FROM sheet.sheet s WHERE s.sheet_id = $1 AND s.calendar",
@@ -122,28 +122,42 @@ sheet_caldav_changes(PG_FUNCTION_ARGS)
 	return catalog_return_rows(fcinfo, &caldav_changes, fcinfo->args, true);
 }
 
+/* False: the account may only answer, and the object changes more. */
+static bool
+caldav_write(FunctionCallInfo fcinfo, bool answers_only, Datum values[2])
+{
+	NullableDatum args[7];
+	CatalogScope scope;
+	char *etag;
+	int64 created;
+
+	caldav_require(fcinfo, 5, answers_only ? ROLE_VIEWER : ROLE_EDITOR);
+	for (int arg = 0; arg < 5; arg++)
+		args[arg] = fcinfo->args[arg];
+	args[5] = caldav_uid(fcinfo, 5);
+	args[6] = CATALOG_DATUM(BoolGetDatum(answers_only));
+	catalog_begin(&scope);
+	(void) catalog_run(&caldav_put, args, false);
+	etag = catalog_string(&scope, 1);
+	created = catalog_int64(2, -1);
+	catalog_end(&scope);
+	values[0] = CStringGetTextDatum(etag != NULL ? etag : "");
+	values[1] = BoolGetDatum(created > 0);
+	return created >= 0;
+}
+
 /* caldav_put(sheet_id, name, data, if_match, if_none_match, as_uid) */
 Datum
 sheet_caldav_put(PG_FUNCTION_ARGS)
 {
-	NullableDatum args[6];
-	CatalogScope scope;
+	bool answers_only = permission_role(catalog_arg_sheet(fcinfo, 0), catalog_arg_int64(fcinfo, 5, 0)) < ROLE_EDITOR;
 	Datum values[2];
 	bool nulls[2] = {false, false};
-	char *etag;
 
-	caldav_require(fcinfo, 5, ROLE_EDITOR);
 	catalog_require_arg(fcinfo, 2, "data");
 	catalog_check_name("name of the object", catalog_arg_string(fcinfo, 1, "name"), 255);
-	for (int arg = 0; arg < 5; arg++)
-		args[arg] = fcinfo->args[arg];
-	args[5] = caldav_uid(fcinfo, 5);
-	catalog_begin(&scope);
-	(void) catalog_run(&caldav_put, args, false);
-	etag = catalog_string(&scope, 1);
-	values[1] = BoolGetDatum(catalog_int64(2, 0) != 0);
-	catalog_end(&scope);
-	values[0] = CStringGetTextDatum(etag != NULL ? etag : "");
+	if (!caldav_write(fcinfo, answers_only, values))
+		(void) caldav_write(fcinfo, false, values);
 	return catalog_return_row(fcinfo, values, nulls);
 }
 

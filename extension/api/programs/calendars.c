@@ -97,22 +97,9 @@ static CatalogQuery calendars_stranger = {
 	"JOIN sheet.sheet s ON s.sheet_id = a.sheet_id WHERE a.uid = $2 AND s.owner = u.uid AND a.role IS NOT NULL "
 	"AND s.calendar AND s.trashed_at IS NULL) LIMIT 1",
 	{INT8ARRAYOID, INT8OID}};
-static CatalogQuery calendars_invited = {
-	"SELECT t.task_id FROM sheet.task t JOIN sheet.series s ON s.series_id = t.series_id "
-	"JOIN sheet.guest g ON g.list_id = s.list_id AND g.uid = $3 JOIN sheet.sheet h ON h.sheet_id = t.sheet_id "
-	"WHERE t.sheet_id = $1 AND t.task_uid = $2 AND h.calendar AND h.trashed_at IS NULL AND ($4 IS NULL OR t.instance = "
-	"$4 "
-	"OR t.instance IS NULL AND EXISTS (SELECT FROM sheet.occurrence o WHERE o.series_id = s.series_id "
-	"AND o.starts_at = sheet.zone_time($4, s.zone) AND o.starts_at < s.until_at)) LIMIT 1",
-	{INT8OID, TEXTOID, INT8OID, TIMESTAMPOID}};
-static CatalogQuery calendars_answer = {"INSERT INTO sheet.answer (sheet_id, task_uid, uid, instance, answer) VALUES "
-										"($1, $2, $3, coalesce($4, '-infinity'), $5) "
-										"ON CONFLICT (sheet_id, task_uid, uid, instance) DO UPDATE SET answer = "
-										"excluded.answer, answered_at = clock_timestamp()",
+/* No row: the account is not invited. */
+static CatalogQuery calendars_answer = {"SELECT g FROM sheet.give_answer($1, $2, $3, $4, $5) g WHERE g IS NOT NULL",
 										{INT8OID, TEXTOID, INT8OID, TIMESTAMPOID, TEXTOID}};
-static CatalogQuery calendars_unanswer = {"DELETE FROM sheet.answer WHERE sheet_id = $1 AND task_uid = $2 AND uid = $3 "
-										  "AND instance = coalesce($4, '-infinity')",
-										  {INT8OID, TEXTOID, INT8OID, TIMESTAMPOID}};
 
 /* ---- edits ---- */
 
@@ -318,7 +305,7 @@ sheet_busy(PG_FUNCTION_ARGS)
 Datum
 sheet_answer(PG_FUNCTION_ARGS)
 {
-	int64 sheet_id = catalog_arg_sheet(fcinfo, 0), uid = permission_uid(catalog_arg_int64(fcinfo, 4, 0)), task;
+	int64 sheet_id = catalog_arg_sheet(fcinfo, 0), uid = permission_uid(catalog_arg_int64(fcinfo, 4, 0));
 	NullableDatum args[] = {CATALOG_INT64(sheet_id), fcinfo->args[1], CATALOG_INT64(uid), fcinfo->args[3],
 							fcinfo->args[2]};
 
@@ -331,12 +318,11 @@ sheet_answer(PG_FUNCTION_ARGS)
 			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 							errmsg("an answer is accepted, declined or tentative, not \"%.40s\"", answer)));
 	}
-	if (!catalog_find_int64(&calendars_invited, args, false, &task))
+	if (catalog_execute(&calendars_answer, args) == 0)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("there is no such invitation"),
 						errdetail("Sheet " INT64_FORMAT
 								  " has no task with that UID, or no such occurrence, to which the account is invited.",
 								  sheet_id)));
-	catalog_execute(PG_ARGISNULL(2) ? &calendars_unanswer : &calendars_answer, args);
 	/* Programs see it in the calendar object. The worker changes that, so that an answer waits for nobody. */
 	catalog_execute(&calendars_edited, args);
 	PG_RETURN_VOID();

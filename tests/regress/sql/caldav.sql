@@ -92,6 +92,56 @@ SELECT name FROM sheet.caldav_query(:cal, '2050-01-01', '2050-01-02');
 SELECT created FROM sheet.caldav_put(:cal, 'six.ics', object('UID:6', 'DTSTART;TZID=Europe/Berlin:20270104T090000', 'RRULE:FREQ=DAILY;COUNT=5', 'SUMMARY:a', 'END:VEVENT', 'BEGIN:VEVENT',
 	'UID:6', 'RECURRENCE-ID;TZID=Europe/Berlin:20270107T090000', 'DTSTART;TZID=Europe/Berlin:20270107T110000', 'SUMMARY:c'), as_uid => :ann);
 SELECT title, instance, starts FROM sheet.tasks(:cal) WHERE task_uid = '6';
+-- ---- answers ----
+CREATE FUNCTION meeting(ann text, bob text, VARIADIC more text[] DEFAULT '{}') RETURNS text LANGUAGE sql AS $$
+	SELECT object(VARIADIC ARRAY['UID:7', 'DTSTART;TZID=Europe/Berlin:20270104T090000', 'DTEND;TZID=Europe/Berlin:20270104T100000', 'RRULE:FREQ=DAILY;COUNT=5', 'SUMMARY:meeting',
+		'STATUS:CONFIRMED', 'ATTENDEE;PARTSTAT=' || ann || ':urn:pg-sheet:account:dav%20ann', 'ATTENDEE;PARTSTAT=' || bob || ':urn:pg-sheet:account:dav%20bob'] || more)
+$$;
+CREATE FUNCTION answers() RETURNS SETOF text LANGUAGE sql AS $$
+	SELECT concat_ws(' ', c.name, nullif(a.instance, '-infinity'), a.answer) FROM sheet.answer a JOIN sheet.account c USING (uid) WHERE a.task_uid = '7' ORDER BY 1
+$$;
+-- a person answers for itself alone
+SELECT created FROM sheet.caldav_put(:cal, 'seven.ics', meeting('ACCEPTED', 'ACCEPTED'), as_uid => :ann);
+SELECT answers();
+SELECT etag(:cal, 'seven.ics') AS seven, token AS before FROM sheet.calendars(:ann) WHERE sheet_id = :cal \gset
+SELECT etag = :'seven' AS same FROM sheet.caldav_put(:cal, 'seven.ics', meeting('ACCEPTED', 'ACCEPTED'), as_uid => :ann);
+-- a viewer answers; what it may set for itself is passed over
+SELECT created, etag <> :'seven' AS changed FROM sheet.caldav_put(:cal, 'seven.ics', meeting('DECLINED', 'TENTATIVE', 'TRANSP:TRANSPARENT', 'LAST-MODIFIED:20270101T000000Z', 'X-A:1',
+	'BEGIN:VALARM', 'ACTION:AUDIO', 'TRIGGER:-PT1H', 'END:VALARM'), :'seven', as_uid => :bob);
+SELECT answers();
+SELECT name, gone FROM sheet.caldav_changes(:cal, :before) WHERE name IS NOT NULL;
+SELECT s FROM sheet.caldav_get(:cal, '{seven.ics}') g, shown(g.data) s WHERE s ~ 'ATTENDEE|ALARM|TRANSP';
+-- and one occurrence, in another time zone; it gets no row
+SELECT created FROM sheet.caldav_put(:cal, 'seven.ics', meeting('ACCEPTED', 'TENTATIVE', 'END:VEVENT', 'BEGIN:VEVENT', 'UID:7', 'RECURRENCE-ID;TZID=Europe/Berlin:20270106T090000',
+	'DTSTART:20270106T080000Z', 'DTEND:20270106T090000Z', 'SUMMARY:meeting', 'STATUS:CONFIRMED', 'ATTENDEE:urn:pg-sheet:account:dav%20ann',
+	'ATTENDEE;PARTSTAT=DECLINED:urn:pg-sheet:account:dav%20bob'), as_uid => :bob);
+SELECT answers();
+SELECT instance FROM sheet.tasks(:cal) WHERE task_uid = '7';
+SELECT s FROM sheet.caldav_get(:cal, '{seven.ics}') g, shown(g.data) s WHERE s ~ 'ATTENDEE|RECURRENCE|RRULE|DTSTART|DTEND|SUMMARY';
+SELECT s FROM sheet.caldav_query(:cal, '2027-01-06', '2027-01-07', true) g, shown(g.data) s WHERE g.name = 'seven.ics' AND s ~ 'ATTENDEE|RECURRENCE';
+-- what was read is written, by an editor too: nothing changes, and no row is added
+SELECT etag FROM sheet.caldav_put(:cal, 'seven.ics', (SELECT data FROM sheet.caldav_get(:cal, '{seven.ics}')), as_uid => :ann) \gset
+SELECT etag = :'etag' AS same FROM sheet.caldav_put(:cal, 'seven.ics', (SELECT data FROM sheet.caldav_get(:cal, '{seven.ics}')), as_uid => :ann);
+SELECT instance FROM sheet.tasks(:cal) WHERE task_uid = '7';
+-- an answer is taken back
+SELECT created FROM sheet.caldav_put(:cal, 'seven.ics', meeting('ACCEPTED', 'NEEDS-ACTION'), as_uid => :bob);
+SELECT answers();
+-- a viewer that changes more
+SELECT what, refused(format('SELECT sheet.caldav_put(%s, %L, %L, as_uid => %s)', :cal, name, data, :bob)) FROM (VALUES
+	('title', 'seven.ics', replace(meeting('ACCEPTED', 'ACCEPTED'), 'SUMMARY:meeting', 'SUMMARY:mine')),
+	('notes', 'seven.ics', meeting('ACCEPTED', 'ACCEPTED', 'DESCRIPTION:mine')),
+	('status', 'seven.ics', replace(meeting('ACCEPTED', 'ACCEPTED'), 'CONFIRMED', 'CANCELLED')),
+	('persons', 'seven.ics', meeting('ACCEPTED', 'ACCEPTED', 'ATTENDEE:mailto:x@example.org')),
+	('exception', 'seven.ics', meeting('ACCEPTED', 'ACCEPTED', 'EXDATE;TZID=Europe/Berlin:20270106T090000')),
+	('occurrence', 'seven.ics', meeting('ACCEPTED', 'ACCEPTED', 'END:VEVENT', 'BEGIN:VEVENT', 'UID:7', 'RECURRENCE-ID;TZID=Europe/Berlin:20270106T090000',
+		'DTSTART;TZID=Europe/Berlin:20270106T100000', 'SUMMARY:meeting', 'ATTENDEE;PARTSTAT=DECLINED:urn:pg-sheet:account:dav%20bob')),
+	('UID', 'seven.ics', replace(meeting('ACCEPTED', 'ACCEPTED'), 'UID:7', 'UID:8')),
+	('new', 'eight.ics', meeting('ACCEPTED', 'ACCEPTED'))) c (what, name, data);
+SELECT answers();
+-- the account by its e-mail address
+SELECT created FROM sheet.caldav_put(:cal, 'seven.ics', replace(meeting('ACCEPTED', 'ACCEPTED'), 'urn:pg-sheet:account:dav%20bob', 'MAILTO:B@example.org'), as_uid => :bob);
+SELECT answers();
+SELECT cells->>'who' AS who FROM sheet.tasks(:cal) WHERE task_uid = '7';
 -- ---- what has changed ----
 SELECT token FROM sheet.caldav_changes(:cal, NULL) WHERE name IS NULL \gset
 SELECT name, gone FROM sheet.caldav_changes(:cal, :token);
@@ -134,4 +184,4 @@ SELECT sheet.set_calendar(:cal, true, :ann);
 SELECT sheet.refresh_calendar(:cal, :ann);
 SELECT refused(format('SELECT sheet.caldav_changes(%s, %s)', :cal, :token));
 DROP PROCEDURE wait_for_change(bigint, text, text);
-DROP FUNCTION object(VARIADIC text[]), shown(text), etag(bigint, text), refused(text);
+DROP FUNCTION object(VARIADIC text[]), shown(text), etag(bigint, text), refused(text), answers(), meeting(text, text, VARIADIC text[]);
