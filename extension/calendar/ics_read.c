@@ -1,5 +1,6 @@
 /*
- * ics_read.c - SQL function ics_read(): the rows of a calendar that a calendar object means.
+ * ics_read.c - SQL function ics_read(): the rows of a calendar that a calendar object means; ics_zone(): the time zone
+ * of an iCalendar text.
  *
  * libical reads the text. What a row has no column for stays in `extra`, an event of its own with these properties and
  * alarms, which ics_write.c gives back. Times become local times of the event's zone.
@@ -19,6 +20,7 @@
 #include "utils/timestamp.h"
 
 PG_FUNCTION_INFO_V1(sheet_ics_read);
+PG_FUNCTION_INFO_V1(sheet_ics_zone);
 
 /* An event while it is read. */
 typedef struct IcsEvent
@@ -46,9 +48,9 @@ ics_begin(void)
 /* The name in PostgreSQL's zones for a TZID: itself, what X-LIC-LOCATION says, or the end of a path that ends with it.
  */
 static const char *
-ics_zone_name(IcsEvent *e, const char *tzid)
+ics_zone_name(icalcomponent *calendar, const char *tzid)
 {
-	icaltimezone *zone = icalcomponent_get_timezone(e->calendar, tzid);
+	icaltimezone *zone = icalcomponent_get_timezone(calendar, tzid);
 	const char *location = zone != NULL ? icaltimezone_get_location(zone) : NULL;
 
 	if (location != NULL && zone_exists(location))
@@ -70,7 +72,7 @@ ics_zone_of(IcsEvent *e, icalproperty *property, icaltimetype time)
 
 	if (icaltime_is_utc(time))
 		return "UTC";
-	return tzid != NULL ? ics_zone_name(e, icalparameter_get_tzid(tzid)) : e->calendar_zone;
+	return tzid != NULL ? ics_zone_name(e->calendar, icalparameter_get_tzid(tzid)) : e->calendar_zone;
 }
 
 /* ---- times ---- */
@@ -538,4 +540,36 @@ sheet_ics_read(PG_FUNCTION_ARGS)
 	}
 	PG_END_TRY();
 	return (Datum) 0;
+}
+
+/* ics_zone(data) */
+Datum
+sheet_ics_zone(PG_FUNCTION_ARGS)
+{
+	char *data = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	icalcomponent *volatile calendar = NULL;
+	const char *name = NULL;
+
+	ics_check_text(data, strlen(data));
+	ics_begin();
+	PG_TRY();
+	{
+		icalcomponent *zone;
+		icalproperty *tzid;
+
+		calendar = icalparser_parse_string(data);
+		if (calendar == NULL || icalcomponent_isa(calendar) != ICAL_VCALENDAR_COMPONENT ||
+			icalcomponent_count_components(calendar, ICAL_ANY_COMPONENT) != 1 ||
+			(zone = icalcomponent_get_first_component(calendar, ICAL_VTIMEZONE_COMPONENT)) == NULL ||
+			(tzid = icalcomponent_get_first_property(zone, ICAL_TZID_PROPERTY)) == NULL)
+			ICS_REFUSE("valid-calendar-data", "the time zone is not one VCALENDAR with one VTIMEZONE");
+		name = ics_zone_name(calendar, icalproperty_get_tzid(tzid));
+	}
+	PG_FINALLY();
+	{
+		if (calendar != NULL)
+			icalcomponent_free(calendar);
+	}
+	PG_END_TRY();
+	PG_RETURN_TEXT_P(cstring_to_text(name));
 }

@@ -201,6 +201,7 @@ BEGIN
 	DELETE FROM sheet.calendar_object o WHERE o.sheet_id = sheet;
 	DELETE FROM sheet.answer a WHERE a.sheet_id = sheet;
 	DELETE FROM sheet.reminded m WHERE m.sheet_id = sheet;
+	DELETE FROM sheet.calendar_choice c WHERE c.sheet_id = sheet;
 	DELETE FROM sheet.calendar c WHERE c.sheet_id = sheet;
 	DELETE FROM sheet.timer m WHERE m.kind = 'calendar' AND m.id = sheet;
 END

@@ -512,7 +512,7 @@ COMMENT ON FUNCTION sheet.delete_object(bigint, text, text, bigint) IS 'Internal
 -- ---- for programs ----
 
 CREATE FUNCTION sheet.caldav_calendar(sheet_id bigint, as_uid bigint DEFAULT NULL)
-	RETURNS TABLE (sheet_id bigint, name text, role text, zone text, token bigint)
+	RETURNS TABLE (sheet_id bigint, name text, role text, zone text, token bigint, colour text)
 	LANGUAGE c STABLE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_caldav_calendar';
 COMMENT ON FUNCTION sheet.caldav_calendar(bigint, bigint) IS
 	'A calendar, as sheet.calendars() lists it. token: grows with each change. 42809: the sheet is none. Viewers.';

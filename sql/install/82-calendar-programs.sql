@@ -4,11 +4,11 @@
 CREATE INDEX sheet_calendar_idx ON sheet.sheet (sheet_id) WHERE calendar;
 
 CREATE FUNCTION sheet.calendars(as_uid bigint DEFAULT NULL)
-	RETURNS TABLE (sheet_id bigint, name text, owner text, role text, zone text, token bigint)
+	RETURNS TABLE (sheet_id bigint, name text, owner text, role text, zone text, token bigint, address text, colour text)
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_calendars';
 COMMENT ON FUNCTION sheet.calendars(bigint) IS
 	'The calendars in the list of sheets of the caller''s account, by their names; at most 1000. zone: in which times without a zone of '
-	'their own are meant. token: grows with each change.';
+	'their own are meant. token: grows with each change. address: its name in calendar programs. colour: as the account has chosen it.';
 
 CREATE FUNCTION sheet.calendar_state(sheet_id bigint, as_uid bigint DEFAULT NULL) RETURNS TABLE (seq bigint, expanded_to timestamptz)
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_calendar_state';

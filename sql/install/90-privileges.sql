@@ -24,7 +24,7 @@ CREATE OR REPLACE FUNCTION sheet.granted(OUT grantee text, OUT privilege text, O
 			check_rule check_seen common_gap create_calendar cut_rule cut_task delete_task find_task month_dots move_instances moved_cells moved_end occurrences put_cells read_end read_length read_rule
 			read_task read_time read_times refresh_calendar rule_until rule_without_end set_calendar task_before task_from tasks time_text times_between until_text zone_time'),
 		('public', 'EXECUTE', 'ROUTINE', 'caldav_calendar caldav_changes caldav_delete caldav_get caldav_list caldav_name caldav_put
-			caldav_query'),
+			caldav_busy caldav_email caldav_find caldav_make caldav_query choose_calendar ics_zone'),
 		('public', 'USAGE', 'TYPE', 'calendar_event calendar_part calendar_row task_fields'),
 		('public', 'EXECUTE', 'ROUTINE', 'calendar_state calendars task_info'),
 		-- A sheet may be open by its id alone, so only roles that monitor the whole server see ids.

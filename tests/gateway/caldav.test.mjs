@@ -146,7 +146,7 @@ test('queries by time, with expansion', async () => {
 	assert.match(events.find((text) => text.includes('DTSTART:20270111T080000Z')), /RECURRENCE-ID:20270111T080000Z/);
 	for (const filter of [span('2027', '2028'), span('20280101T000000Z', '20270101T000000Z')])
 		assert.match((await done(403, anna, 'REPORT', at, `<C:calendar-query ${spaces}><prop/><C:filter><C:comp-filter name="VCALENDAR">${filter}</C:comp-filter></C:filter></C:calendar-query>`)).text, /<C:valid-filter\/>/);
-	assert.match((await done(403, anna, 'REPORT', at, `<C:free-busy-query ${spaces}/>`)).text, /<supported-report\/>/);
+	assert.match((await done(403, anna, 'REPORT', at, `<C:other-query ${spaces}/>`)).text, /<supported-report\/>/);
 });
 
 test('what has changed since a token', async () => {
@@ -221,8 +221,9 @@ test('a program answers for its account, with what it writes', async () => {
 	await done(403, { ...ben, password: await tokenOf(ben, ['read']) }, 'PUT', bens, object(all));
 	assert.equal(await cluster.psql(`SELECT max(seq) FROM sheet.log WHERE sheet_id = ${id}`), seq);
 	assert.equal((await answers())[ben.username], 'DECLINED', 'of the occurrence, the last that is named');
-	// by its e-mail address
+	// by its e-mail address, which it finds
 	await cluster.psql(`UPDATE sheet.account SET email = 'ben@example.org' WHERE uid = ${ben.uid}`);
+	assert.match((await propfind(ben, home(ben), '<C:calendar-user-address-set/>')).text, /account:.*<href>mailto:ben@example.org<\/href>/);
 	await done(204, ben, 'PUT', bens, object(all).replace(`urn:pg-sheet:account:${ben.username}`, 'MAILTO:Ben@example.org'));
 	assert.equal(await cluster.psql(`SELECT answer FROM sheet.answer WHERE sheet_id = ${id} AND uid = ${ben.uid} AND instance = '-infinity'`), 'accepted');
 	// one who is not a person of the task, and one who has no role
@@ -295,14 +296,144 @@ test('XML that does harm is refused', async () => {
 	await done(207, anna, 'PROPFIND', `${home(anna)}${id}/`, deep(20));
 });
 
-test('a calendar is renamed, and nothing else about it', async () => {
+test('a calendar is renamed by editors, and has a colour for each account', async () => {
 	const id = await calendarOf(anna);
-	const at = `${home(anna)}${id}/`;
-	const patch = (set) => done(207, anna, 'PROPPATCH', at, `<propertyupdate ${spaces}><set><prop>${set}</prop></set></propertyupdate>`);
-	assert.match((await patch('<displayname>Crew</displayname>')).text, /displayname.*200 OK/);
-	assert.match((await propfind(anna, at, '<displayname/>')).text, /<displayname>Crew<\/displayname>/);
-	assert.match((await patch('<X:calendar-color xmlns:X="http://apple.com/ns/ical/">#ff0000</X:calendar-color>')).text, /calendar-color.*403 Forbidden/);
-	assert.match((await done(403, { ...anna, password: await tokenOf(anna, ['admin']) }, 'MKCALENDAR', `${home(anna)}new/`)).text, /calendar-collection-location-ok/);
+	await cluster.psql(`SELECT sheet.share(${id}, '${ben.username}', 'viewer')`);
+	const at = (user) => `${home(user)}${id}/`;
+	const apple = 'xmlns:A="http://apple.com/ns/ical/"';
+	const patch = (user, set, status = 207) => done(status, user, 'PROPPATCH', at(user), `<propertyupdate ${spaces} ${apple}><set><prop>${set}</prop></set></propertyupdate>`);
+	const colourOf = async (user) => /<A:calendar-color>(.*)<\/A:calendar-color>/.exec((await propfind(user, at(user), `<A:calendar-color ${apple}/>`)).text)?.[1];
+	assert.match((await patch(anna, '<displayname>Crew</displayname>')).text, /displayname.*200 OK/);
+	assert.match((await propfind(anna, at(anna), '<displayname/>')).text, /<displayname>Crew<\/displayname>/);
+	assert.match((await patch(ben, '<displayname>Mine</displayname>', 403)).text, /<need-privileges\/>/);
+	assert.equal(await colourOf(anna), undefined);
+	assert.match((await patch(anna, '<A:calendar-color>#FF2968AA</A:calendar-color><displayname>Team</displayname>')).text, /calendar-color.*200 OK/);
+	assert.match((await patch(ben, '<A:calendar-color>#1d5fbf</A:calendar-color>')).text, /200 OK/);
+	assert.deepEqual([await colourOf(anna), await colourOf(ben)], ['#ff2968', '#1d5fbf']);
+	// nothing of a change is done if a part is refused
+	for (const colour of ['red', '#12345', '#1234567', '#gggggg', '<b/>#', 'x'.repeat(5000)])
+		assert.match((await patch(anna, `<displayname>No</displayname><A:calendar-color>${colour}</A:calendar-color>`)).text, /displayname.*409 Conflict/, colour);
+	const refused = (await patch(anna, '<displayname>No</displayname><C:calendar-description>x</C:calendar-description>')).text;
+	assert.match(refused, /displayname[^]*424 Failed Dependency[^]*calendar-description[^]*403 Forbidden/);
+	assert.match((await propfind(anna, at(anna), '<displayname/>')).text, /<displayname>Team<\/displayname>/);
+	assert.equal(await colourOf(anna), '#ff2968');
+	// the page has the same
+	const listed = async (user) => (await request(gateway, 'GET', '/v2/calendars', { headers: { authorization: `Bearer ${user.token}` } })).json.calendars.find((c) => c.id === id).colour;
+	assert.deepEqual([await listed(anna), await listed(ben)], ['#ff2968', '#1d5fbf']);
+	const choose = (colour, status) =>
+		request(gateway, 'PATCH', `/v2/calendars/${id}`, { headers: { authorization: `Bearer ${ben.token}`, 'content-type': 'application/json' }, body: JSON.stringify({ colour }) }).then((answer) => assert.equal(answer.status, status, answer.text));
+	await choose('#0b6b50', 204);
+	assert.equal(await colourOf(ben), '#0b6b50');
+	await choose('green', 400);
+	await choose(7, 400);
+	await choose(null, 204);
+	assert.equal(await colourOf(ben), undefined);
+	await done(207, anna, 'PROPPATCH', at(anna), `<propertyupdate ${spaces} ${apple}><remove><prop><A:calendar-color/></prop></remove></propertyupdate>`);
+	assert.equal(await colourOf(anna), undefined);
+});
+
+test('calendars are made, found and deleted by the address that a program has chosen', async () => {
+	const user = await register(gateway);
+	const maker = { ...user, password: await tokenOf(user, ['edit', 'admin']) };
+	user.password = await tokenOf(user);
+	const at = `${home(user)}7E3A-work%20%C3%BC/`;
+	const zone = '<C:calendar-timezone>BEGIN:VCALENDAR\r\nBEGIN:VTIMEZONE\r\nTZID:/x/Europe/Berlin\r\nBEGIN:STANDARD\r\nDTSTART:19700101T000000\r\nTZOFFSETFROM:+0100\r\nTZOFFSETTO:+0100\r\nEND:STANDARD\r\nEND:VTIMEZONE\r\nEND:VCALENDAR\r\n</C:calendar-timezone>';
+	const body = (props) => `<C:mkcalendar ${spaces} xmlns:A="http://apple.com/ns/ical/"><set><prop>${props}</prop></set></C:mkcalendar>`;
+	const listed = async () => responses(await propfind(user, home(user), '<displayname/>', 1)).slice(1).map(([href]) => href);
+	await done(201, maker, 'MKCALENDAR', at, body(`<displayname>Work &amp; more</displayname>${zone}<A:calendar-color>#FF2968FF</A:calendar-color><A:calendar-order>3</A:calendar-order><C:supported-calendar-component-set><C:comp name="VEVENT"/></C:supported-calendar-component-set>`));
+	const [calendar] = await cluster.rows(`SELECT sheet_id, name, zone, colour, owner FROM sheet.calendars(${user.uid})`);
+	assert.deepEqual([calendar.name, calendar.zone, calendar.colour, calendar.owner], ['Work & more', 'Europe/Berlin', '#ff2968', user.username]);
+	assert.deepEqual(await listed(), [at]);
+	// its objects are found by either address
+	await done(201, user, 'PUT', `${at}a.ics`, event('a', weekly));
+	const etag = (await done(200, user, 'GET', `${at}a.ics`)).headers.etag;
+	assert.equal((await done(200, user, 'GET', `${home(user)}${calendar.sheet_id}/a.ics`)).headers.etag, etag);
+	assert.deepEqual(responses(await propfind(user, at, '<getetag/>', 1)).map(([href]) => href), [at, `${at}a.ics`]);
+	const sync = await report(user, at, 'sync-collection', '<sync-token/><prop><getetag/></prop>');
+	assert.deepEqual(responses(sync).map(([href]) => href), [`${at}a.ics`]);
+	assert.deepEqual(responses(await report(user, at, 'sync-collection', `<sync-token>${syncToken(sync)}</sync-token><prop><getetag/></prop>`)), []);
+	assert.match((await report(user, at, 'C:calendar-multiget', `<prop><C:calendar-data/></prop><href>${at}a.ics</href>`)).text, /SUMMARY:Standup/);
+	// another account does not have it
+	await done(404, ben, 'PROPFIND', `${home(ben)}7E3A-work%20%C3%BC/`);
+	// by MKCOL, without anything: the zone is that of the last calendar
+	await done(201, maker, 'MKCOL', `${home(user)}plain/`, `<mkcol ${spaces}><set><prop><resourcetype><collection/><C:calendar/></resourcetype></prop></set></mkcol>`);
+	assert.deepEqual(await cluster.rows(`SELECT name, zone FROM sheet.calendars(${user.uid}) WHERE address = 'plain'`), [{ name: 'plain', zone: 'Europe/Berlin' }]);
+	await done(201, maker, 'MKCALENDAR', `${home(user)}bare`);
+	// refused, and nothing is made
+	const before = await listed();
+	const cases = [
+		['there is one', at, body(''), 405, 'resource-must-be-null'],
+		['there is one, by its number', `${home(user)}${calendar.sheet_id}/`, body(''), 405, 'resource-must-be-null'],
+		['the home', home(user), body(''), 405, 'resource-must-be-null'],
+		['a number', `${home(user)}987654321/`, body(''), 403, 'calendar-collection-location-ok'],
+		['a calendar in a calendar', `${at}inner/`, body(''), 403, 'calendar-collection-location-ok'],
+		['a slash', `${home(user)}a%2Fb/`, body(''), 403, 'calendar-collection-location-ok'],
+		['a long name', `${home(user)}${'x'.repeat(300)}/`, body(''), 403, 'calendar-collection-location-ok'],
+		['another home', `${home(ben)}mine/`, body(''), 403, 'calendar-collection-location-ok'],
+		['todos', `${home(user)}new/`, body('<C:supported-calendar-component-set><C:comp name="VEVENT"/><C:comp name="VTODO"/></C:supported-calendar-component-set>'), 403, 'supported-calendar-component'],
+		['no zone', `${home(user)}new/`, body('<C:calendar-timezone>Europe/Berlin BEGIN:</C:calendar-timezone>'), 403, 'valid-calendar-data'],
+		['an unknown zone', `${home(user)}new/`, body(zone.replace('/x/Europe/Berlin', 'Mars/Phobos')), 403, 'valid-calendar-data'],
+		['an unknown name of a zone', `${home(user)}new/`, body('<C:calendar-timezone-id>Mars/Phobos</C:calendar-timezone-id>'), 403, 'initialize-calendar-collection'],
+		['a colour', `${home(user)}new/`, body('<A:calendar-color>red</A:calendar-color>'), 403, 'initialize-calendar-collection'],
+		['a name of nothing visible', `${home(user)}new/`, body('<displayname>a\u202eb</displayname>'), 403, 'initialize-calendar-collection'],
+	];
+	for (const [what, address, text, status, element] of cases) {
+		const answer = await done(status, maker, 'MKCALENDAR', address, text);
+		assert.match(answer.text, new RegExp(`<(C:)?${element}/>`), `${what}: ${answer.text}`);
+	}
+	assert.match((await done(403, maker, 'MKCOL', `${home(user)}new/`)).text, /<valid-resourcetype\/>/);
+	for (const method of ['MKCOL', 'MKCALENDAR']) await done(400, maker, method, `${home(user)}new/`, `<propfind ${spaces}/>`);
+	await done(400, maker, 'MKCALENDAR', `${home(user)}a%01b/`, body(''));
+	await done(403, user, 'MKCALENDAR', `${home(user)}new/`, body(''));
+	assert.deepEqual(await listed(), before);
+	assert.equal(await cluster.psql(`SELECT count(*) FROM sheet.sheet WHERE owner = ${user.uid}`), '3');
+	// two at once: one of them
+	const twice = await Promise.all([1, 2].map(() => dav(maker, 'MKCALENDAR', `${home(user)}twice/`)));
+	assert.deepEqual(twice.map(({ status }) => status).sort(), [201, 405]);
+	// in the trash, its address is free again
+	assert.match((await done(403, user, 'DELETE', at)).text, /<need-privileges\/>/);
+	await cluster.psql(`SELECT sheet.share(${calendar.sheet_id}, '${ben.username}', 'editor')`);
+	assert.match((await done(403, { ...ben, password: await tokenOf(ben, ['edit', 'admin']) }, 'DELETE', `${home(ben)}${calendar.sheet_id}/`)).text, /<need-privileges\/>/);
+	await done(204, maker, 'DELETE', at);
+	await done(410, user, 'PROPFIND', at);
+	assert.equal(await cluster.psql(`SELECT trashed_at IS NOT NULL FROM sheet.sheet WHERE sheet_id = ${calendar.sheet_id}`), 't');
+	await done(201, maker, 'MKCALENDAR', at);
+	assert.deepEqual(responses(await propfind(user, at, '<getetag/>', 1)).map(([href]) => href), [at], 'it is another one');
+	await done(404, maker, 'DELETE', `${home(user)}none/`);
+});
+
+test('when a calendar is busy', async () => {
+	const id = await calendarOf(anna);
+	await cluster.psql(`SELECT sheet.share(${id}, '${ben.username}', 'viewer')`);
+	const at = (user) => `${home(user)}${id}/`;
+	const put = (uid, lines) => done(201, anna, 'PUT', `${at(anna)}${uid}.ics`, event(uid, lines));
+	await put('a', weekly);
+	await put('b', ['DTSTART:20270104T081000Z', 'DTEND:20270104T090000Z']);
+	await put('c', ['DTSTART:20270105T081000Z', 'DTEND:20270105T090000Z', 'TRANSP:TRANSPARENT']);
+	await put('d', ['DTSTART:20270106T081000Z', 'DTEND:20270106T090000Z', 'STATUS:TENTATIVE']);
+	await put('e', ['DTSTART:20270107T090000Z', 'DTEND:20270107T100000Z', 'STATUS:CANCELLED']);
+	await put('f', ['DTSTART;VALUE=DATE:20270109', 'SUMMARY:Fair']);
+	const query = (range) => `<C:free-busy-query ${spaces}>${range}</C:free-busy-query>`;
+	const answer = await done(200, ben, 'REPORT', at(ben), query('<C:time-range start="20270104T000000Z" end="20270111T081000Z"/>'), { depth: 1 });
+	assert.equal(answer.headers['content-type'], 'text/calendar; charset=utf-8');
+	assert.deepEqual(answer.text.split('\r\n').filter((line) => /^(FREEBUSY|DTSTART|DTEND|BEGIN)/.test(line)), [
+		'BEGIN:VCALENDAR',
+		'BEGIN:VFREEBUSY',
+		'DTSTART:20270104T000000Z',
+		'DTEND:20270111T081000Z',
+		'FREEBUSY;FBTYPE=BUSY:20270104T080000Z/20270104T090000Z',
+		'FREEBUSY;FBTYPE=BUSY:20270107T080000Z/20270107T081500Z',
+		'FREEBUSY;FBTYPE=BUSY:20270108T230000Z/20270109T230000Z',
+		'FREEBUSY;FBTYPE=BUSY:20270111T080000Z/20270111T081000Z',
+		'FREEBUSY;FBTYPE=BUSY-TENTATIVE:20270106T081000Z/20270106T090000Z',
+	]);
+	assert.doesNotMatch(answer.text, /Standup|Fair/);
+	for (const range of ['', '<C:time-range start="20270104T000000Z"/>', '<C:time-range start="x" end="20270111T081000Z"/>', '<C:time-range start="20270111T000000Z" end="20270104T000000Z"/>'])
+		await done(400, ben, 'REPORT', at(ben), query(range));
+	const eve = await register(gateway);
+	eve.password = await tokenOf(eve);
+	await done(403, eve, 'REPORT', at(eve), query('<C:time-range start="20270104T000000Z" end="20270111T081000Z"/>'));
+	assert.match((await propfind(anna, at(anna), '<supported-report-set/>')).text, /free-busy-query/);
 });
 
 test('the feed of a link', async () => {

@@ -47,7 +47,7 @@ describe('calendars over HTTP', () => {
 	test('a person lists the calendars that are shared, with roles and zones, and no other sheets', async () => {
 		const id = await calendar();
 		const listed = async (user) => (await send(user, 'GET', '')).calendars.find((found) => found.id === id);
-		assert.deepEqual(await listed(anna), { id, name: 'Team', owner: anna.username, role: 'owner', zone: 'Europe/Berlin' });
+		assert.deepEqual(await listed(anna), { id, name: 'Team', owner: anna.username, role: 'owner', zone: 'Europe/Berlin', colour: null });
 		assert.equal((await listed(ben)).role, 'editor');
 		assert.equal(await listed(eve), undefined);
 		await cluster.psql(`SELECT sheet.create('plain', 10, 10, as_uid => ${eve.uid})`);

@@ -254,6 +254,8 @@ describe('answers have the form that the document gives', () => {
 		const team = await send(201, 'POST', '/v2/calendars', { name: 'Team', zone: 'Europe/Berlin' });
 		await send(204, 'PUT', `/v2/calendars/${team.id}`);
 		await send(409, 'PUT', `/v2/calendars/${id}`);
+		await send(204, 'PATCH', `/v2/calendars/${team.id}`, { colour: '#1d5fbf' });
+		await send(400, 'PATCH', `/v2/calendars/${team.id}`, { colour: 'green' });
 		await send(200, 'GET', '/v2/calendars');
 		const tasks = `/v2/calendars/${team.id}/tasks`;
 		const { uid } = await send(201, 'POST', tasks, { cells: { Title: 'Standup', Start: '2031-01-06 09:00', Repeats: 'FREQ=DAILY;COUNT=5', Who: anna.username } });

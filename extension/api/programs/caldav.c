@@ -18,9 +18,15 @@ PG_FUNCTION_INFO_V1(sheet_caldav_query);
 PG_FUNCTION_INFO_V1(sheet_caldav_changes);
 PG_FUNCTION_INFO_V1(sheet_caldav_put);
 PG_FUNCTION_INFO_V1(sheet_caldav_delete);
+PG_FUNCTION_INFO_V1(sheet_choose_calendar);
+PG_FUNCTION_INFO_V1(sheet_caldav_find);
+PG_FUNCTION_INFO_V1(sheet_caldav_busy);
+PG_FUNCTION_INFO_V1(sheet_caldav_email);
 
 static CatalogQuery caldav_calendar = {"SELECT s.sheet_id, s.name, sheet.role_of(s.sheet_id, $2), "
-									   "sheet.calendar_zone(s.sheet_id), sheet.calendar_token(s.sheet_id) "
+									   "sheet.calendar_zone(s.sheet_id), sheet.calendar_token(s.sheet_id), "
+									   "(SELECT c.colour FROM sheet.calendar_choice c WHERE c.uid = $2 AND c.sheet_id "
+									   "= $1) "
 									   "FROM sheet.sheet s WHERE s.sheet_id = $1",
 									   {INT8OID, INT8OID}};
 static CatalogQuery caldav_name = {
@@ -41,6 +47,13 @@ static CatalogQuery caldav_put = {
 	{INT8OID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, INT8OID, BOOLOID}};
 static CatalogQuery caldav_delete = {"SELECT sheet.delete_object($1, $2, $3, $4)",
 									 {INT8OID, TEXTOID, TEXTOID, INT8OID}};
+static CatalogQuery caldav_busy = {"SELECT sheet.read_free_busy($1, $2, $3)",
+								   {INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID}};
+static CatalogQuery caldav_email = {"SELECT a.email FROM sheet.account a WHERE a.uid = $1 AND a.email <> ''",
+									{INT8OID}};
+static CatalogQuery caldav_choose = {"SELECT sheet.put_choice($1, $2, $3, $4)", {INT8OID, INT8OID, TEXTOID, TEXTOID}};
+static CatalogQuery caldav_find = {"SELECT c.sheet_id FROM sheet.calendar_choice c WHERE c.uid = $2 AND c.address = $1",
+								   {TEXTOID, INT8OID}};
 static CatalogQuery caldav_is_calendar = {"SELECT s.sheet_id FROM sheet.sheet s WHERE s.sheet_id = $1 AND s.calendar",
 										  {INT8OID}};
 
@@ -175,4 +188,50 @@ sheet_caldav_delete(PG_FUNCTION_ARGS)
 	args[3] = caldav_uid(fcinfo, 3);
 	catalog_execute(&caldav_delete, args);
 	PG_RETURN_VOID();
+}
+
+/* choose_calendar(sheet_id, colour, address, as_uid) */
+Datum
+sheet_choose_calendar(PG_FUNCTION_ARGS)
+{
+	NullableDatum args[] = {fcinfo->args[0], caldav_uid(fcinfo, 3), fcinfo->args[1], fcinfo->args[2]};
+
+	caldav_require(fcinfo, 3, ROLE_VIEWER);
+	if (args[1].isnull)
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the current role acts as no account"),
+						errhint("Name the account by its uid.")));
+	catalog_execute(&caldav_choose, args);
+	PG_RETURN_VOID();
+}
+
+/* caldav_find(address, as_uid) */
+Datum
+sheet_caldav_find(PG_FUNCTION_ARGS)
+{
+	NullableDatum args[] = {fcinfo->args[0], caldav_uid(fcinfo, 1)};
+	int64 sheet_id;
+
+	catalog_require_arg(fcinfo, 0, "address");
+	if (!catalog_find_int64(&caldav_find, args, true, &sheet_id))
+		PG_RETURN_NULL();
+	PG_RETURN_INT64(sheet_id);
+}
+
+/* caldav_busy(sheet_id, from, to, as_uid) */
+Datum
+sheet_caldav_busy(PG_FUNCTION_ARGS)
+{
+	caldav_require(fcinfo, 3, ROLE_VIEWER);
+	catalog_require_arg(fcinfo, 1, "beginning");
+	catalog_require_arg(fcinfo, 2, "end");
+	return catalog_return_text(fcinfo, &caldav_busy, fcinfo->args, true);
+}
+
+/* caldav_email(as_uid) */
+Datum
+sheet_caldav_email(PG_FUNCTION_ARGS)
+{
+	NullableDatum args[] = {caldav_uid(fcinfo, 0)};
+
+	return catalog_return_text(fcinfo, &caldav_email, args, true);
 }

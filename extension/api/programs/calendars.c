@@ -63,10 +63,13 @@ static CatalogQuery calendars_task_rows = {TASKS_SQL(" AND t.task_uid = $2"), {I
 static CatalogQuery calendars_list = {
 	"SELECT l.sheet_id, l.name, (SELECT a.name FROM sheet.account a WHERE a.uid = l.owner_uid), l.role, "
 	"coalesce((SELECT c.zone FROM sheet.calendar c WHERE c.sheet_id = l.sheet_id), 'UTC'), "
-	"sheet.calendar_token(l.sheet_id) "
+	"sheet.calendar_token(l.sheet_id), coalesce(o.address, l.sheet_id::text), o.colour "
 	"FROM (SELECT m.sheet_id FROM sheet.sheet h JOIN sheet.member m ON m.sheet_id = h.sheet_id AND m.uid = $1 "
 	"WHERE h.calendar AND h.trashed_at IS NULL AND (m.role IS NOT NULL OR m.link_no IS NOT NULL) LIMIT 1000) m "
 	"CROSS JOIN LATERAL (SELECT s.* FROM sheet.listed s WHERE s.uid = $1 AND s.sheet_id = m.sheet_id OFFSET 0) l "
+	"LEFT JOIN LATERAL (SELECT c.* FROM sheet.calendar_choice c WHERE c.uid = $1 AND c.sheet_id = m.sheet_id OFFSET 0) "
+	"o "
+	"ON true "
 	"ORDER BY l.name, l.sheet_id",
 	{INT8OID}};
 static CatalogQuery calendars_state = {

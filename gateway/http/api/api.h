@@ -46,6 +46,8 @@ extern void route_list_calendars(Request *request);
 extern bool check_create_calendar(Request *request); /* {name, zone} */
 extern void route_create_calendar(Request *request);
 extern void route_set_calendar(Request *request);
+extern bool check_choose_calendar(Request *request); /* {colour} */
+extern void route_choose_calendar(Request *request);
 extern void route_calendar_entries(Request *request);
 extern void route_calendar_dots(Request *request);
 extern bool check_add_task(Request *request); /* {cells} */

@@ -14,8 +14,9 @@
 
 static const char calendars_list_sql[] =
 	"SELECT json_build_object('calendars', coalesce(json_agg(json_build_object('id', c.sheet_id, 'name', c.name, "
-	"'owner', c.owner, 'role', c.role, 'zone', c.zone)), '[]')) FROM sheet.calendars($1) c";
+	"'owner', c.owner, 'role', c.role, 'zone', c.zone, 'colour', c.colour)), '[]')) FROM sheet.calendars($1) c";
 static const char calendars_create_sql[] = "SELECT sheet.create_calendar($1, $2, $3)";
+static const char calendars_choose_sql[] = "SELECT sheet.choose_calendar($1, $2, NULL, $3)";
 static const char calendars_set_sql[] = "SELECT sheet.set_calendar($1, true, $2), sheet.refresh_calendar($1, $2)";
 /* Of entries of whole days the dates in their zone; the end is exclusive. Each list is cut after 5000. */
 static const char calendars_entries_sql[] =
@@ -165,7 +166,7 @@ calendar_is_string(Request *request, const char *name)
 	return false;
 }
 
-/* ---- GET, POST /v2/calendars; PUT /v2/calendars/ID ---- */
+/* ---- GET, POST /v2/calendars; PUT, PATCH /v2/calendars/ID ---- */
 
 void
 route_list_calendars(Request *request)
@@ -205,6 +206,16 @@ route_create_calendar(Request *request)
 				  REQUEST_TEXT_RAW, calendar_created);
 }
 
+/* Nothing of the sheet has changed. */
+static void
+calendar_chosen(Request *request, PGresult *res)
+{
+	if (request_succeeded(res))
+		request_answer(request, 204, NULL, NULL);
+	else
+		calendar_sql_error(request, res);
+}
+
 static void
 calendar_set(Request *request, PGresult *res)
 {
@@ -219,6 +230,23 @@ route_set_calendar(Request *request)
 {
 	request_query(request, DATABASE_LONG, calendars_set_sql, PARAMS(request_sheet(request), request_uid(request)),
 				  REQUEST_TEXT_RAW, calendar_set);
+}
+
+bool
+check_choose_calendar(Request *request)
+{
+	if (request_member(request, "colour") != NULL)
+		return calendar_is_string(request, "colour");
+	request_error(request, 400, "colour is needed: as #1d5fbf, or null for none");
+	return false;
+}
+
+void
+route_choose_calendar(Request *request)
+{
+	request_query(request, DATABASE_WRITES, calendars_choose_sql,
+				  PARAMS(request_sheet(request), pgparam_text(request_text(request, "colour")), request_uid(request)),
+				  REQUEST_TEXT_RAW, calendar_chosen);
 }
 
 /* ---- GET /v2/calendars/entries?from=&to=&calendars=, GET /v2/calendars/dots?month=&zone= ---- */

@@ -16,13 +16,14 @@ dav_free(void *own)
 	free(dav);
 }
 
+static const char dav_find_sql[] = "SELECT sheet.caldav_find($1, $2)";
+
 /* The path behind /dav/. False: it names nothing of this account. */
 static bool
 dav_read_path(Request *request, Dav *dav)
 {
 	const char *path = request->part;
 	size_t user_len = strlen(dav->user), len;
-	char id[24];
 
 	if (path[0] == '\0')
 		return true;
@@ -38,11 +39,10 @@ dav_read_path(Request *request, Dav *dav)
 		return false;
 	dav->kind = DAV_CALENDAR;
 	len = strcspn(path, "/");
-	if (len >= sizeof(id))
-		return request->method == METHOD_MKCALENDAR;
-	snprintf(id, sizeof(id), "%.*s", (int) len, path);
-	if (!request_parse_id(id, &request->sheet_id))
-		return request->method == METHOD_MKCALENDAR;
+	if (len >= sizeof(dav->calendar))
+		return false;
+	snprintf(dav->calendar, sizeof(dav->calendar), "%.*s", (int) len, path);
+	(void) request_parse_id(dav->calendar, &request->sheet_id);
 	path += len;
 	if (path[0] == '\0' || strcmp(path, "/") == 0)
 		return true;
@@ -101,6 +101,7 @@ dav_dispatch(Request *request, const Dav *dav)
 		case METHOD_PROPPATCH:
 			dav_patch(request);
 			break;
+		case METHOD_MKCOL:
 		case METHOD_MKCALENDAR:
 			dav_make_calendar(request);
 			break;
@@ -112,23 +113,46 @@ dav_dispatch(Request *request, const Dav *dav)
 			dav_put(request);
 			break;
 		default:
-			dav_delete(request);
+			if (dav->kind == DAV_CALENDAR)
+				dav_delete_calendar(request);
+			else
+				dav_delete(request);
 			break;
 	}
+}
+
+static void
+dav_found(Request *request, PGresult *res)
+{
+	if (!request_succeeded(res) || PQntuples(res) != 1)
+		dav_sql_error(request, res);
+	else if (!request_parse_id(PQgetvalue(res, 0, 0), &request->sheet_id))
+		request_error(request, 404, "no such calendar");
+	else
+		dav_dispatch(request, request->own);
 }
 
 void
 route_dav(Request *request)
 {
 	Dav *dav = request_own(request, sizeof(Dav), dav_free);
+	bool makes = request->method == METHOD_MKCOL || request->method == METHOD_MKCALENDAR;
 
 	if (dav == NULL)
 		return;
 	snprintf(dav->user, sizeof(dav->user), "%s", request->user_name);
 	if (!dav_read_path(request, dav))
+		dav->kind = DAV_NOWHERE;
+	if (dav->kind == DAV_NOWHERE && !makes)
 		request_error(request, 404, "no such calendar");
 	else if (dav_read_depth(request, dav) && (request->method == METHOD_PUT || dav_read_xml(request, dav)))
-		dav_dispatch(request, dav);
+	{
+		if (dav->kind < DAV_CALENDAR || request->sheet_id != 0 || makes)
+			dav_dispatch(request, dav);
+		else
+			request_query(request, DATABASE_READS, dav_find_sql,
+						  PARAMS(pgparam_text(dav->calendar), request_uid(request)), REQUEST_TEXT_RAW, dav_found);
+	}
 }
 
 void

@@ -3,10 +3,11 @@
  *
  *   /dav/                    names the account of the request
  *   /dav/u/NAME/             the account, and the home of its calendars
- *   /dav/u/NAME/ID/          a calendar: a sheet
+ *   /dav/u/NAME/ID/          a calendar: a sheet; the name that a program of the account has chosen stands for its id
  *   /dav/u/NAME/ID/OBJECT    a calendar object: the tasks of one UID
  *
- * Every request is one question to the database, which any gateway asks: none is redirected.
+ * Every request is one question to the database, after one for the id behind a name. Any gateway asks: none is
+ * redirected.
  */
 #ifndef DAV_H
 #define DAV_H
@@ -15,21 +16,25 @@
 #include "http/request/request.h"
 
 #define DAV_PREFIX	"/dav/"
-#define DAV_CLASSES "1, 3, calendar-access"
+#define DAV_CLASSES "1, 3, extended-mkcol, calendar-access"
+#define DAV_ADDRESS 256 /* of a calendar, with its NUL */
 
 typedef enum DavKind
 {
 	DAV_ROOT,
 	DAV_HOME,
 	DAV_CALENDAR,
-	DAV_OBJECT
+	DAV_OBJECT,
+	DAV_NOWHERE /* nothing of the account */
 } DavKind;
 
 /* A request: what its path names, and what its body asks for. */
 typedef struct Dav
 {
 	DavKind kind;
-	char user[512]; /* the account of the token */
+	char user[512];				/* the account of the token */
+	char email[256];			/* of the account; "": none, or not asked for */
+	char calendar[DAV_ADDRESS]; /* of its path */
 	const char *object;
 	int depth; /* 0 or 1 */
 	XmlTree *xml;
@@ -44,13 +49,15 @@ typedef struct Dav
 typedef struct DavResource
 {
 	DavKind kind;
-	const char *id; /* of the calendar */
+	const char *id;		 /* of the calendar */
+	const char *address; /* of the calendar; NULL: that of the request */
 	const char *name;
 	const char *etag;
 	const char *data;
 	const char *role;
 	const char *zone;
 	const char *token;
+	const char *colour; /* "": none */
 } DavResource;
 
 /* ---- dav.c ---- */
@@ -81,11 +88,15 @@ extern void dav_sql_error(Request *request, const PGresult *res);
 extern void dav_propfind(Request *request);
 /* ---- dav_report.c: REPORT ---- */
 extern void dav_report(Request *request);
-/* ---- dav_object.c: GET, PUT and DELETE of objects; MKCALENDAR and PROPPATCH of calendars ---- */
+/* ---- dav_object.c: GET, PUT and DELETE of objects ---- */
 extern void dav_get(Request *request);
 extern void dav_put(Request *request);
 extern void dav_delete(Request *request);
+/* The step after a deletion. */
+extern void dav_deleted(Request *request, PGresult *res);
+/* ---- dav_calendar.c: MKCALENDAR, MKCOL, PROPPATCH and DELETE of calendars ---- */
 extern void dav_make_calendar(Request *request);
 extern void dav_patch(Request *request);
+extern void dav_delete_calendar(Request *request);
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define DAV_XML_HEAD "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n"
-#define DAV_SPACES	 " xmlns=\"" XML_DAV "\" xmlns:C=\"" XML_CALDAV "\" xmlns:S=\"" XML_CS "\""
+#define DAV_SPACES	 " xmlns=\"" XML_DAV "\" xmlns:C=\"" XML_CALDAV "\" xmlns:S=\"" XML_CS "\" xmlns:A=\"" XML_APPLE "\""
 
 /* ---- texts ---- */
 
@@ -47,7 +47,7 @@ dav_put_href(Buf *to, const Dav *dav, const DavResource *resource)
 	buf_puts(to, "/");
 	if (resource->kind == DAV_HOME)
 		return;
-	buf_puts_url(to, resource->id);
+	buf_puts_url(to, resource->address != NULL ? resource->address : dav->calendar);
 	buf_puts(to, "/");
 	if (resource->kind == DAV_OBJECT)
 		buf_puts_url(to, resource->name);
@@ -112,6 +112,8 @@ put_privileges(Buf *to, const Dav *dav, const DavResource *r)
 	buf_puts(to, "<privilege><read/></privilege><privilege><read-current-user-privilege-set/></privilege>");
 	if (r->kind == DAV_HOME)
 		buf_puts(to, "<privilege><bind/></privilege>");
+	if (r->kind == DAV_CALENDAR)
+		buf_puts(to, "<privilege><C:read-free-busy/></privilege>");
 	if (r->role != NULL && (strcmp(r->role, "editor") == 0 || strcmp(r->role, "owner") == 0))
 		buf_puts(to, "<privilege><write/></privilege><privilege><write-content/></privilege><privilege><bind/>"
 					 "</privilege><privilege><unbind/></privilege><privilege><write-properties/></privilege>");
@@ -121,7 +123,8 @@ put_privileges(Buf *to, const Dav *dav, const DavResource *r)
 static bool
 put_reports(Buf *to, const Dav *dav, const DavResource *r)
 {
-	static const char *const reports[] = {"<C:calendar-query/>", "<C:calendar-multiget/>", "<sync-collection/>"};
+	static const char *const reports[] = {"<C:calendar-query/>", "<C:calendar-multiget/>", "<C:free-busy-query/>",
+										  "<sync-collection/>"};
 
 	for (size_t i = 0; r->kind == DAV_CALENDAR && i < sizeof(reports) / sizeof(reports[0]); i++)
 		buf_printf(to, "<supported-report><report>%s</report></supported-report>", reports[i]);
@@ -175,6 +178,15 @@ put_max_size(Buf *to, const Dav *dav, const DavResource *r)
 }
 
 static bool
+put_colour(Buf *to, const Dav *dav, const DavResource *r)
+{
+	if (r->colour == NULL || r->colour[0] == '\0')
+		return false;
+	dav_put_text(to, r->colour);
+	return true;
+}
+
+static bool
 put_data(Buf *to, const Dav *dav, const DavResource *r)
 {
 	if (r->data == NULL)
@@ -186,10 +198,16 @@ put_data(Buf *to, const Dav *dav, const DavResource *r)
 static bool
 put_addresses(Buf *to, const Dav *dav, const DavResource *r)
 {
-	buf_puts(to, "<href>urn:pg-sheet:account:");
+	buf_puts(to, "<href preferred=\"1\">urn:pg-sheet:account:");
 	buf_puts_url(to, dav->user);
 	buf_puts(to, "</href>");
-	return r->kind == DAV_HOME;
+	if (dav->email[0] != '\0')
+	{
+		buf_puts(to, "<href>mailto:");
+		dav_put_text(to, dav->email);
+		buf_puts(to, "</href>");
+	}
+	return r->kind <= DAV_HOME;
 }
 
 /* Writes the value. False: the resource does not have the property; what was written is removed. */
@@ -221,6 +239,7 @@ static const struct
 	{XML_CALDAV, "C:", "max-resource-size", put_max_size, false},
 	{XML_CALDAV, "C:", "calendar-data", put_data, false},
 	{XML_CS, "S:", "getctag", put_token, false},
+	{XML_APPLE, "A:", "calendar-color", put_colour, false},
 };
 
 #define DAV_PROPERTIES (sizeof(dav_properties) / sizeof(dav_properties[0]))

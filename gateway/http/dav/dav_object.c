@@ -1,4 +1,4 @@
-/* dav_object.c - GET, PUT and DELETE of calendar objects, MKCALENDAR, and PROPPATCH of calendars. */
+/* dav_object.c - GET, PUT and DELETE of calendar objects. */
 #include "http/dav/dav.h"
 #include "http/request/range.h"
 
@@ -10,7 +10,6 @@
 static const char dav_read_sql[] = "SELECT etag, data FROM sheet.caldav_get($1, ARRAY[$2], $3)";
 static const char dav_put_sql[] = "SELECT etag, created FROM sheet.caldav_put($1, $2, $3, $4, $5, $6)";
 static const char dav_delete_sql[] = "SELECT sheet.caldav_delete($1, $2, $3, $4)";
-static const char dav_rename_sql[] = "SELECT sheet.rename($1, $2, $3)";
 
 /* A header of a condition; null: it is absent. *ok is false if it is too long. */
 static PgParam
@@ -51,7 +50,7 @@ dav_get(Request *request)
 					  dav_got);
 	else
 	{
-		request_add_header(request, "Allow", "OPTIONS, PROPFIND, PROPPATCH, REPORT, MKCALENDAR");
+		request_add_header(request, "Allow", "OPTIONS, PROPFIND, PROPPATCH, REPORT, MKCOL, MKCALENDAR");
 		request_error(request, 405, "a calendar program asks for this address by PROPFIND");
 	}
 }
@@ -111,7 +110,7 @@ dav_put(Request *request)
 					  REQUEST_TEXT_RAW, dav_put_answered);
 }
 
-static void
+void
 dav_deleted(Request *request, PGresult *res)
 {
 	if (request_succeeded(res))
@@ -136,78 +135,4 @@ dav_delete(Request *request)
 		request_query(request, DATABASE_LONG, dav_delete_sql,
 					  PARAMS(request_sheet(request), pgparam_text(dav->object), match, request_uid(request)),
 					  REQUEST_TEXT_RAW, dav_deleted);
-}
-
-/* ---- calendars ---- */
-
-void
-dav_make_calendar(Request *request)
-{
-	dav_error(request, 403, XML_CALDAV, "calendar-collection-location-ok",
-			  "calendars are made in pg_sheet, by sheet.create_calendar()");
-}
-
-/* The properties of all set and remove elements, each with a status. */
-static void
-dav_put_patched(Buf *to, const Dav *dav, const DavResource *calendar, bool renamed)
-{
-	buf_puts(to, "<response><href>");
-	dav_put_href(to, dav, calendar);
-	buf_puts(to, "</href>");
-	for (const XmlNode *change = xml_root(dav->xml)->first; change != NULL; change = change->next)
-	{
-		const XmlNode *prop = xml_child(change, XML_DAV, "prop");
-
-		for (const XmlNode *node = prop != NULL ? prop->first : NULL; node != NULL; node = node->next)
-		{
-			bool done = renamed && xml_is(node, XML_DAV, "displayname");
-
-			buf_printf(to, "<propstat><prop><X:%s xmlns:X=\"", node->name);
-			dav_put_text(to, node->space);
-			buf_printf(to, "\"/></prop><status>HTTP/1.1 %s</status></propstat>", done ? "200 OK" : "403 Forbidden");
-		}
-	}
-	buf_puts(to, "</response>\n");
-}
-
-static void
-dav_answer_patch(Request *request, bool renamed)
-{
-	const Dav *dav = request->own;
-	char id[24];
-	DavResource calendar = {.kind = dav->kind, .id = id};
-	Buf body = {NULL, 0, 0};
-
-	(void) pgparam_int64(id, request->sheet_id);
-	dav_begin(&body);
-	dav_put_patched(&body, dav, &calendar, renamed);
-	dav_answer(request, &body);
-}
-
-static void
-dav_renamed(Request *request, PGresult *res)
-{
-	if (request_succeeded(res))
-		dav_answer_patch(request, true);
-	else
-		dav_sql_error(request, res);
-}
-
-/* Of properties, the name of a calendar can be set. The change is one: with another property nothing is set. */
-void
-dav_patch(Request *request)
-{
-	const Dav *dav = request->own;
-	const XmlNode *root = xml_root(dav->xml), *set = xml_child(root, XML_DAV, "set");
-	const XmlNode *prop = xml_child(set, XML_DAV, "prop"), *name = xml_child(prop, XML_DAV, "displayname");
-
-	if (root == NULL || !xml_is(root, XML_DAV, "propertyupdate") || dav->kind == DAV_OBJECT)
-		request_error(request, 400, "PROPPATCH is for calendars, with the element propertyupdate");
-	else if (dav->kind != DAV_CALENDAR || name == NULL || root->first != set || set->next != NULL ||
-			 prop->first != name || name->next != NULL)
-		dav_answer_patch(request, false);
-	else
-		request_query(request, DATABASE_LONG, dav_rename_sql,
-					  PARAMS(request_sheet(request), pgparam_text(name->text), request_uid(request)), REQUEST_TEXT_RAW,
-					  dav_renamed);
 }

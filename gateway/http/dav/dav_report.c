@@ -1,5 +1,6 @@
 /*
- * dav_report.c - REPORT: calendar-query, calendar-multiget (RFC 4791 7) and sync-collection (RFC 6578).
+ * dav_report.c - REPORT: calendar-query, calendar-multiget, free-busy-query (RFC 4791 7) and sync-collection (RFC
+ * 6578).
  *
  * Of filters, only those that name components and a span of time are served, and one UID, which is what programs ask
  * for. Others are refused.
@@ -37,10 +38,8 @@ dav_wants_data(const Dav *dav)
 static void
 dav_put_object(Buf *to, Request *request, const char *name, const char *etag, const char *data)
 {
-	char id[24];
-	DavResource object = {.kind = DAV_OBJECT, .id = id, .name = name, .etag = etag, .data = data};
+	DavResource object = {.kind = DAV_OBJECT, .name = name, .etag = etag, .data = data};
 
-	(void) pgparam_int64(id, request->sheet_id);
 	dav_put_resource(to, request->own, &object);
 }
 
@@ -78,7 +77,7 @@ static const char *
 dav_object_of(const Request *request, char *href)
 {
 	const Dav *dav = request->own;
-	char *path = strstr(href, "://"), *to, prefix[600];
+	char *path = strstr(href, "://"), *to, prefix[800];
 	size_t len;
 
 	path = path != NULL ? strchr(path + 3, '/') : href;
@@ -95,7 +94,7 @@ dav_object_of(const Request *request, char *href)
 		from += byte > 0 ? 3 : 1;
 	}
 	*to = '\0';
-	len = (size_t) snprintf(prefix, sizeof(prefix), DAV_PREFIX "u/%s/%lld/", dav->user, (long long) request->sheet_id);
+	len = (size_t) snprintf(prefix, sizeof(prefix), DAV_PREFIX "u/%s/%s/", dav->user, dav->calendar);
 	return len < sizeof(prefix) && strncmp(path, prefix, len) == 0 && path[len] != '\0' ? path + len : NULL;
 }
 
@@ -283,6 +282,39 @@ dav_query(Request *request, const XmlNode *root)
 			REQUEST_TEXT_RAW, dav_objects_answered);
 }
 
+/* ---- free-busy-query ---- */
+
+static const char dav_busy_sql[] = "SELECT sheet.caldav_busy($1, $2::timestamptz, $3::timestamptz, $4)";
+
+static void
+dav_busy_answered(Request *request, PGresult *res)
+{
+	Buf body = {NULL, 0, 0};
+
+	if (!request_succeeded(res) || PQntuples(res) != 1)
+	{
+		dav_sql_error(request, res);
+		return;
+	}
+	buf_puts(&body, PQgetvalue(res, 0, 0));
+	request_answer(request, 200, "text/calendar; charset=utf-8", &body);
+}
+
+static void
+dav_busy(Request *request, const XmlNode *root)
+{
+	Dav *dav = request->own;
+	const XmlNode *span = xml_child(root, XML_CALDAV, "time-range");
+
+	if (span == NULL || !dav_read_span(dav, span) || dav->since[0] == '-' || dav->upto[0] == 'i')
+		request_error(request, 400, "free-busy-query has a time-range with start and end, in UTC");
+	else
+		request_query(
+			request, DATABASE_LONG, dav_busy_sql,
+			PARAMS(request_sheet(request), pgparam_text(dav->since), pgparam_text(dav->upto), request_uid(request)),
+			REQUEST_TEXT_RAW, dav_busy_answered);
+}
+
 /* ---- sync-collection ---- */
 
 enum
@@ -299,13 +331,11 @@ dav_sync_answered(Request *request, PGresult *res)
 {
 	const Dav *dav = request->own;
 	const char *token = NULL;
-	char id[24];
-	DavResource object = {.kind = DAV_OBJECT, .id = id};
+	DavResource object = {.kind = DAV_OBJECT};
 	Buf body = {NULL, 0, 0};
 
 	if (!dav_begin_answer(request, res, &body))
 		return;
-	(void) pgparam_int64(id, request->sheet_id);
 	for (int row = 0; row < PQntuples(res); row++)
 	{
 		object.name = PQgetvalue(res, row, CHANGE_NAME);
@@ -317,7 +347,8 @@ dav_sync_answered(Request *request, PGresult *res)
 			dav_put_object(&body, request, object.name, PQgetvalue(res, row, CHANGE_ETAG),
 						   PQgetisnull(res, row, CHANGE_DATA) ? NULL : PQgetvalue(res, row, CHANGE_DATA));
 	}
-	buf_printf(&body, "<sync-token>urn:pg-sheet:sync:%s:%s</sync-token>\n", id, token != NULL ? token : "0");
+	buf_printf(&body, "<sync-token>urn:pg-sheet:sync:%lld:%s</sync-token>\n", (long long) request->sheet_id,
+			   token != NULL ? token : "0");
 	dav_answer(request, &body);
 }
 
@@ -361,6 +392,8 @@ dav_report(Request *request)
 		dav_multiget(request, root);
 	else if (xml_is(root, XML_CALDAV, "calendar-query"))
 		dav_query(request, root);
+	else if (xml_is(root, XML_CALDAV, "free-busy-query"))
+		dav_busy(request, root);
 	else if (xml_is(root, XML_DAV, "sync-collection"))
 		dav_sync(request, root);
 	else

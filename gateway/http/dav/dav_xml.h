@@ -15,6 +15,7 @@
 #define XML_DAV	   "DAV:"
 #define XML_CALDAV "urn:ietf:params:xml:ns:caldav"
 #define XML_CS	   "http://calendarserver.org/ns/"
+#define XML_APPLE  "http://apple.com/ns/ical/"
 
 typedef struct XmlAttribute
 {

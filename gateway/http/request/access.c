@@ -41,6 +41,7 @@ access_admit(Request *request, const AccessToken *token)
 	{
 		place_sign_in(conn_place(request->conn), token->uid);
 		request->user_name = token->name;
+		request->scopes = token->scopes;
 		request->next(request);
 	}
 }

@@ -72,6 +72,7 @@ typedef enum Method
 	METHOD_PROPFIND, /* this one and those below: of WebDAV and CalDAV */
 	METHOD_PROPPATCH,
 	METHOD_REPORT,
+	METHOD_MKCOL,
 	METHOD_MKCALENDAR,
 	METHOD_OPTIONS,
 	METHOD_OTHER
@@ -126,6 +127,7 @@ struct Request
 	const char *form_token; /* of an upload; NULL: none */
 	const char *cookie;		/* a cookie that may have the token; NULL: none may */
 	Scope scope;			/* with which an access token permits the route */
+	int scopes;				/* of the access token */
 	bool by_program;		/* it has an access token */
 	bool guests;			/* the route is also for guests */
 	bool basic;				/* the access token may be the password of Basic */

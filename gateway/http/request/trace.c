@@ -94,6 +94,7 @@ trace_method_name(int method)
 										[METHOD_PROPFIND] = "PROPFIND",
 										[METHOD_PROPPATCH] = "PROPPATCH",
 										[METHOD_REPORT] = "REPORT",
+										[METHOD_MKCOL] = "MKCOL",
 										[METHOD_MKCALENDAR] = "MKCALENDAR",
 										[METHOD_DELETE] = "DELETE",
 										[METHOD_OPTIONS] = "OPTIONS",

@@ -39,6 +39,7 @@ static const Members members[] = {
 	{"/v2/sheets/*/webhooks", METHOD_POST, "url"},
 	{"/v2/sheets/*/webhooks/*", METHOD_PATCH, "url active"},
 	{"/v2/calendars", METHOD_POST, "name zone"},
+	{"/v2/calendars/*", METHOD_PATCH, "colour"},
 	{"/v2/calendars/*/tasks", METHOD_POST, "cells"},
 	{"/v2/calendars/*/tasks/*", METHOD_PATCH, "cells scope instance seen"},
 	{"/v2/calendars/*/answers/*", METHOD_PUT, "answer instance"},
