@@ -93,6 +93,39 @@ test('calendars', { timeout: 420000 }, async (t) => {
 		assert.equal(await sql(`SELECT sheet.get(${id}, 'A2') || ' ' || sheet.get(${id}, 'D2')`), 'Standup FREQ=DAILY');
 	});
 
+	await step('each chooses a colour for the calendar, which stays and is the one of calendar programs', async () => {
+		const colours = async ({ page }) => {
+			const entry = events({ page }, 'Standup').first();
+			await entry.waitFor();
+			const shown = await entry.evaluate((element) => [getComputedStyle(element).backgroundColor, getComputedStyle(element).color]);
+			return [...shown, await page.getByLabel('Team', { exact: true }).evaluate((input) => getComputedStyle(input).accentColor)].join(' ');
+		};
+		const [red, yellow] = ['rgb(179, 38, 30) rgb(255, 255, 255) rgb(179, 38, 30)', 'rgb(255, 238, 0) rgb(0, 0, 0) rgb(255, 238, 0)'];
+		const until = (person, wanted) => {
+			let last;
+			return waitUntil(async () => (last = await colours(person)) === wanted, () => `${person.name} sees the calendar in ${wanted}, not in ${last}`);
+		};
+		const bobs = await colours(bob);
+		const more = ann.page.locator('.calendar-list summary');
+		await more.click();
+		await ann.page.getByLabel('Colour of Team').selectOption('Red');
+		await until(ann, red);
+		await ann.page.keyboard.press('Escape');
+		await ann.page.reload();
+		await until(ann, red);
+		assert.equal(await sql(`SELECT c.colour FROM sheet.account a, sheet.calendars(a.uid) c WHERE a.name = 'ann'`), '#b3261e');
+		assert.equal(await colours(bob), bobs, 'the other has her own');
+		await sql(`SELECT sheet.choose_calendar(${id}, '#ffee00', as_uid => a.uid) FROM sheet.account a WHERE a.name = 'ann'`);
+		await ann.page.reload();
+		await until(ann, yellow);
+		await more.click();
+		assert.equal(await ann.page.getByLabel('Colour of Team').evaluate((select) => select.selectedOptions[0].text), 'Other: #ffee00');
+		await rules(ann, 'a colour of a program');
+		await ann.page.getByLabel('Colour of Team').selectOption('Green');
+		await until(ann, 'rgb(11, 107, 80) rgb(255, 255, 255) rgb(11, 107, 80)');
+		await more.click();
+	});
+
 	await step('it is dragged, with those that follow; then one of them alone', async () => {
 		const drag = async (person, index, hours, scope) => {
 			const box = await events(person, 'Standup').nth(index).boundingBox();

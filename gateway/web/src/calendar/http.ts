@@ -9,6 +9,8 @@ export interface Calendar {
 	role: Role;
 	/** Of times without a zone of their own. */
 	zone: string;
+	/** As #1d5fbf; null: the account has chosen none. */
+	colour: string | null;
 }
 
 export type Answer = 'invited' | 'accepted' | 'declined' | 'tentative';
@@ -82,6 +84,11 @@ export class CalendarApi {
 	/** Makes a sheet with the header of a calendar one. */
 	async make(id: number): Promise<void> {
 		await this.ask('PUT', `/${id}`, {});
+	}
+
+	/** The account's calendar programs have it, too. */
+	async setColour(id: number, colour: string): Promise<void> {
+		await this.ask('PATCH', `/${id}`, { colour });
 	}
 
 	/** Those of the calendars, and the account's own in all calendars. */

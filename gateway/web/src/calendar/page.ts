@@ -9,7 +9,8 @@ import type { Leaving, Navigation } from '../main';
 import { accountButton } from '../pages/openers';
 import { switches } from '../pages/switches';
 import { calendarRows } from './side';
-import { Choices, colours, invitations, views, type View as ViewName } from './choices';
+import { Choices, invitations, views, type View as ViewName } from './choices';
+import { colourOf, textOn } from './colours';
 import { askScope, openEntry, spanOf, type EntryContext } from './entry';
 import { CalendarApi, canWrite, type Calendar, type Entry, type State } from './http';
 import { Live } from './live';
@@ -117,6 +118,7 @@ export function showCalendars(root: HTMLElement, session: Session, chosen: numbe
 				live.follow(calendars.filter(({ id }) => choices.isShown(id)).map(({ id }) => id));
 				refresh(0);
 			},
+			setColour: (calendar: Calendar, colour: string) => void setColour(calendar, colour),
 			toSheet: (id: number) => navigation.toSheet(id),
 			seqOf: (id: number) => heard.get(id) ?? 0,
 		};
@@ -128,6 +130,17 @@ export function showCalendars(root: HTMLElement, session: Session, chosen: numbe
 		if (at >= 0) list.querySelectorAll<HTMLElement>('input, summary, select, a, button')[at]?.focus();
 		add.disabled = !calendars.some(canWrite);
 		none.hidden = calendars.length > 0;
+	}
+
+	async function setColour(calendar: Calendar, colour: string): Promise<void> {
+		try {
+			await api.setColour(calendar.id, colour);
+			calendar.colour = colour;
+			refresh(0);
+		} catch (error) {
+			notify(explain(error), 'problem');
+		}
+		if (!gone) showList();
 	}
 
 	// ---- entries ----
@@ -177,13 +190,14 @@ export function showCalendars(root: HTMLElement, session: Session, chosen: numbe
 
 	function eventsOf(entries: Entry[], agenda: Entry[]): View.EventInput[] {
 		const own = new Map(agenda.map((entry) => [keyOf(entry), entry.answer]));
-		const listed = new Set(calendars.map(({ id }) => id));
+		const listed = new Map(calendars.map((calendar) => [calendar.id, calendar]));
+		const colourOfId = (id: number) => colourOf(listed.get(id) ?? { id, colour: null });
 		const invited = agenda.filter(({ calendar }) => !listed.has(calendar));
 		if (invited.length > 0 && !hasInvitations) {
 			hasInvitations = true;
 			showList();
 		}
-		const of = (entry: Entry, colour: number): View.EventInput => {
+		const of = (entry: Entry, colour: string): View.EventInput => {
 			const answer = entry.answer ?? (entry.persons ? own.get(keyOf(entry)) : undefined);
 			const writes = canWrite(calendars.find(({ id }) => id === entry.calendar));
 			return {
@@ -194,15 +208,15 @@ export function showCalendars(root: HTMLElement, session: Session, chosen: numbe
 				allDay: entry.allDay,
 				title: entry.title || t('calendar.untitled'),
 				editable: writes,
-				backgroundColor: colours[colour]!,
-				textColor: '#fff',
+				backgroundColor: colour,
+				textColor: textOn(colour),
 				classNames: answer === undefined ? [] : [`is-${answer}`],
 				extendedProps: { entry: answer === undefined ? entry : { ...entry, answer } },
 			};
 		};
 		return [
-			...entries.map((entry) => of(entry, choices.colourOf(entry.calendar))),
-			...(choices.isShown(invitations) ? invited.map((entry) => of(entry, choices.colourOf(invitations))) : []),
+			...entries.map((entry) => of(entry, colourOfId(entry.calendar))),
+			...(choices.isShown(invitations) ? invited.map((entry) => of(entry, colourOfId(invitations))) : []),
 		];
 	}
 

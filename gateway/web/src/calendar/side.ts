@@ -2,12 +2,14 @@
 import { SheetApi, type Session } from '../api';
 import { button, h, notify } from '../dom';
 import { loadEditorTexts, t } from '../i18n';
-import { colours, invitations, type Choices } from './choices';
+import { invitations, type Choices } from './choices';
+import { colourOf, colours } from './colours';
 import type { Calendar } from './http';
 
 export interface SideEvents {
-	/** Others are shown, or in other colours. */
+	/** Others are shown. */
 	changed(): void;
+	setColour(calendar: Calendar, colour: string): void;
 	toSheet(id: number): void;
 	/** The last edit of a calendar that is known. */
 	seqOf(id: number): number;
@@ -29,7 +31,7 @@ async function share(session: Session, { id, name }: Calendar, seqOf: SideEvents
 
 /** The rows of the list. */
 export function calendarRows(session: Session, calendars: readonly Calendar[], hasInvitations: boolean, choices: Choices, events: SideEvents): HTMLElement[] {
-	const row = (id: number, name: string, ...actions: HTMLElement[]) => {
+	const row = ({ id, name, colour }: Pick<Calendar, 'id' | 'name' | 'colour'>, ...actions: HTMLElement[]) => {
 		const swatch = h('input', {
 			type: 'checkbox',
 			checked: choices.isShown(id),
@@ -39,20 +41,17 @@ export function calendarRows(session: Session, calendars: readonly Calendar[], h
 			},
 		});
 		const item = h('li', { 'data-calendar': id }, h('label', { class: 'check' }, swatch, ' ', h('span', { class: 'name' }, name)), ...actions);
-		item.style.setProperty('--colour', colours[choices.colourOf(id)]!);
+		item.style.setProperty('--colour', colourOf({ id, colour }));
 		return item;
 	};
-	const colour = ({ id, name }: Calendar) => {
+	const colour = (calendar: Calendar) => {
+		const now = colourOf(calendar);
+		const known: readonly string[] = colours;
 		const select = h(
 			'select',
-			{
-				'aria-label': t('calendar.colourOf', { name }),
-				change: () => {
-					choices.setColour(id, Number(select.value));
-					events.changed();
-				},
-			},
-			...colours.map((_, i) => h('option', { value: i, selected: i === choices.colourOf(id) }, t(`calendar.colour.${i}`))),
+			{ 'aria-label': t('calendar.colourOf', { name: calendar.name }), change: () => events.setColour(calendar, select.value) },
+			...known.map((value, i) => h('option', { value, selected: value === now }, t(`calendar.colour.${i}`))),
+			!known.includes(now) && h('option', { value: now, selected: true }, t('calendar.colour.other', { colour: now })),
 		);
 		return select;
 	};
@@ -79,7 +78,7 @@ export function calendarRows(session: Session, calendars: readonly Calendar[], h
 		);
 	};
 	return [
-		...calendars.map((calendar) => row(calendar.id, calendar.name, actions(calendar))),
-		...(hasInvitations ? [row(invitations, t('calendar.invitations'))] : []),
+		...calendars.map((calendar) => row(calendar, actions(calendar))),
+		...(hasInvitations ? [row({ id: invitations, name: t('calendar.invitations'), colour: null })] : []),
 	];
 }
