@@ -1,5 +1,5 @@
 /*
- * caldav_clients.test.mjs - calendars in real programs: vdirsyncer with khal, python-caldav and calcurse-caldav, each both ways.
+ * caldav_clients.test.mjs - calendars in real programs: vdirsyncer with khal, python-caldav, calcurse-caldav and tsdav, each both ways.
  */
 import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -8,6 +8,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { createDAVClient } from 'tsdav';
 import { Cluster, waitUntil } from '../lib/cluster.mjs';
 import { post, register } from '../lib/client.mjs';
 
@@ -24,7 +25,7 @@ before(async () => {
 	cluster = await Cluster.start({ gatewayFlags: { 'default-link-role': 'none' }, postgres: { fsync: 'off' } });
 	[gateway] = cluster.gateways;
 	for (const user of ([anna, ben] = [await register(gateway), await register(gateway)])) {
-		user.password = (await post(gateway, '/v2/tokens', { token: user.token, label: 'calendar', scopes: ['edit'] })).json.token;
+		user.password = (await post(gateway, '/v2/tokens', { token: user.token, label: 'calendar', scopes: ['edit', 'admin'] })).json.token;
 		user.url = `http://127.0.0.1:${gateway.port}/dav/`;
 	}
 	id = Number(await cluster.psql(`SELECT sheet.create_calendar('Team', 'Europe/Berlin', ${anna.uid})`));
@@ -132,6 +133,11 @@ test('python-caldav: searches with expansion, writes, changes and deletes', { sk
 	const script = `
 import sys, datetime, caldav
 client = caldav.DAVClient(url=sys.argv[1], username=sys.argv[2], password=sys.argv[3])
+made = client.principal().make_calendar(name='Made by Python', cal_id='python-1')
+made.save_event(dtstart=datetime.datetime(2027, 6, 1, 9), dtend=datetime.datetime(2027, 6, 1, 10), summary='In it')
+print(made.url.path.split('/')[-2], [str(e.vobject_instance.vevent.summary.value) for e in client.principal().calendar(cal_id='python-1').events()])
+made.delete()
+print(sorted(c.name for c in client.principal().calendars()))
 calendar = client.principal().calendars()[0]
 print(calendar.name)
 found = calendar.date_search(datetime.datetime(2027, 6, 3), datetime.datetime(2027, 6, 5), expand=True)
@@ -156,7 +162,7 @@ calendar.event_by_uid('from-python').delete()
 print(len(calendar.events()))
 `;
 	const output = await computer({ 'test.py': script })('python3', 'test.py', anna.url, anna.username, anna.password);
-	assert.deepEqual(output.trim().split('\n'), ['Team', "['2027-06-03 07:00:00+00:00', '2027-06-04 07:00:00+00:00']", "['Changed', 'Daily']", '1']);
+	assert.deepEqual(output.trim().split('\n'), ["python-1 ['In it']", "['Team']", 'Team', "['2027-06-03 07:00:00+00:00', '2027-06-04 07:00:00+00:00']", "['Changed', 'Daily']", '1']);
 });
 
 test('calcurse-caldav: both ways', { skip: !there('calcurse-caldav') || !fs.existsSync('/usr/lib/python3/dist-packages/httplib2') }, async () => {
@@ -186,4 +192,58 @@ Username = ${anna.username}
 	await cluster.psql(`SELECT sheet.delete_task(${id}, t.task_uid) FROM sheet.tasks(${id}) t WHERE t.title = 'Daily'`);
 	await sync();
 	assert.doesNotMatch(await at('calcurse', '-d', '06/01/2027'), /Daily/);
+});
+
+test('vdirsyncer makes a calendar of a folder', { skip: !there('vdirsyncer') }, async () => {
+	const at = khalOf(anna);
+	await at('sed', '-i', 's/collections = .*/collections = [["mine", "work", "work-calendar"]]/', '.config/vdirsyncer/config');
+	await at('mkdir', '-p', 'calendars/work');
+	await at('bash', '-c', 'yes | vdirsyncer discover');
+	assert.deepEqual(await cluster.rows(`SELECT name, address FROM sheet.calendars(${anna.uid}) WHERE name <> 'Team'`), [{ name: 'work-calendar', address: 'work-calendar' }]);
+	await at('bash', '-c', 'printf "BEGIN:VCALENDAR\\r\\nVERSION:2.0\\r\\nPRODID:x\\r\\nBEGIN:VEVENT\\r\\nUID:v\\r\\nDTSTART:20270104T080000Z\\r\\nSUMMARY:Filed\\r\\nEND:VEVENT\\r\\nEND:VCALENDAR\\r\\n" >calendars/work/v.ics');
+	await at('vdirsyncer', 'sync');
+	assert.equal(await cluster.psql(`SELECT string_agg(t.title, ',') FROM sheet.calendars(${anna.uid}) c, sheet.tasks(c.sheet_id) t WHERE c.address = 'work-calendar'`), 'Filed');
+});
+
+test('tsdav: finds, makes and lists calendars, writes, synchronizes, answers and deletes', async () => {
+	const clientOf = ({ username, password }) =>
+		createDAVClient({ serverUrl: `http://127.0.0.1:${gateway.port}/`, credentials: { username, password }, authMethod: 'Basic', defaultAccountType: 'caldav' });
+	const [annas, bens] = [await clientOf(anna), await clientOf(ben)];
+	const account = await annas.createAccount({ account: { serverUrl: `http://127.0.0.1:${gateway.port}/`, accountType: 'caldav' } });
+	assert.equal(new URL(account.homeUrl).pathname, `/dav/u/${anna.username}/`);
+	const url = new URL('7E3A6B1C/', account.homeUrl).href;
+	const [made] = await annas.makeCalendar({ url, props: { 'd:displayname': 'Made by tsdav', 'ca:calendar-color': '#FF2968FF' } });
+	assert.equal(made.status, 201, JSON.stringify(made));
+	const find = async (client, name) => (await client.fetchCalendars()).find(({ displayName }) => displayName === name);
+	const calendar = await find(annas, 'Made by tsdav');
+	assert.deepEqual([calendar.url, calendar.calendarColor, calendar.components], [url, '#ff2968', ['VEVENT']]);
+	assert.ok(calendar.reports.includes('syncCollection') && calendar.reports.includes('freeBusyQuery'), String(calendar.reports));
+	const meeting = (answer) =>
+		`BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:tsdav\r\nBEGIN:VEVENT\r\nUID:t\r\nDTSTAMP:20270101T000000Z\r\nDTSTART:20270104T080000Z\r\nDTEND:20270104T090000Z\r\nSUMMARY:Meeting\r\nATTENDEE;PARTSTAT=ACCEPTED:urn:pg-sheet:account:${anna.username}\r\nATTENDEE;PARTSTAT=${answer}:urn:pg-sheet:account:${ben.username}\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n`;
+	const { status } = await annas.createCalendarObject({ calendar, filename: 't.ics', iCalString: meeting('NEEDS-ACTION') });
+	assert.equal(status, 201);
+	const [{ sheet_id: sheet }] = await cluster.rows(`SELECT sheet_id FROM sheet.calendars(${anna.uid}) WHERE name = 'Made by tsdav'`);
+	await cluster.psql(`SELECT sheet.share(${sheet}, '${ben.username}', 'viewer')`);
+	// ben has it by its number, and answers
+	const shared = await find(bens, 'Made by tsdav');
+	assert.equal(new URL(shared.url).pathname, `/dav/u/${ben.username}/${sheet}/`);
+	const [object] = await bens.fetchCalendarObjects({ calendar: shared });
+	assert.match(object.data, /SUMMARY:Meeting/);
+	const synced = async (client, known) => client.smartCollectionSync({ collection: { ...known, objectMultiGet: client.calendarMultiGet }, method: 'webdav', detailedResult: true, account });
+	const first = await synced(annas, { ...calendar, syncToken: undefined, objects: [] });
+	assert.deepEqual(first.objects.created.map((o) => o.url), [`${url}t.ics`]);
+	const answered = await bens.updateCalendarObject({ calendarObject: { ...object, data: object.data.replaceAll('NEEDS-ACTION', 'ACCEPTED') } });
+	assert.equal(answered.status, 204);
+	const second = await synced(annas, { ...first, objects: first.objects.created });
+	assert.equal(second.objects.updated.length, 1);
+	assert.match(second.objects.updated[0].data.replaceAll(/\r?\n /g, ''), new RegExp(`PARTSTAT=ACCEPTED:urn:pg-sheet:account:${ben.username}`));
+	assert.equal(await cluster.psql(`SELECT answer FROM sheet.answer WHERE sheet_id = ${sheet} AND uid = ${ben.uid}`), 'accepted');
+	assert.equal((await bens.deleteCalendarObject({ calendarObject: { url: object.url } })).status, 403);
+	const busy = await bens.freeBusyQuery({ url: shared.url, timeRange: { start: '2027-01-04T00:00:00Z', end: '2027-01-05T00:00:00Z' } });
+	assert.match(JSON.stringify(busy), /20270104T080000Z\/20270104T090000Z/);
+	assert.equal((await annas.deleteCalendarObject({ calendarObject: second.objects.updated[0] })).status, 204);
+	const third = await synced(annas, { ...second, objects: second.objects.updated });
+	assert.deepEqual(third.objects.deleted.map((o) => o.url), [`${url}t.ics`]);
+	assert.equal((await annas.deleteObject({ url })).status, 204);
+	assert.equal(await find(annas, 'Made by tsdav'), undefined);
 });
