@@ -79,6 +79,25 @@ test('a program finds its calendars', async () => {
 	assert.equal(answer.status, 405);
 });
 
+test('each resource has what Thunderbird and Apple ask of it', async () => {
+	const id = await calendarOf(anna);
+	const [C, S] = ['C:', 'S:'];
+	const principal = ['resourcetype', 'displayname', 'current-user-principal', 'principal-URL', 'principal-collection-set', 'supported-report-set', `${C}calendar-home-set`, `${C}calendar-user-address-set`];
+	const calendar = ['resourcetype', 'displayname', 'owner', 'current-user-principal', 'current-user-privilege-set', 'supported-report-set', 'sync-token', `${C}supported-calendar-component-set`, `${S}getctag`];
+	// what they ask, too, and do without
+	const more = [`${C}schedule-inbox-URL`, `${C}schedule-outbox-URL`, `${S}dropbox-home-URL`, `${S}email-address-set`, `${S}notification-URL`, 'resource-id', 'acl', `${C}calendar-free-busy-set`, 'quota-used-bytes'];
+	for (const [address, names] of [['/dav/', principal], [home(anna), principal], [`${home(anna)}${id}/`, calendar]]) {
+		const answer = await propfind(anna, address, [...names, ...more].map((name) => `<${name}/>`).join(''));
+		const [[href, text]] = responses(answer);
+		assert.equal(href, address);
+		const [found, missing] = text.split('<status>HTTP/1.1 200 OK</status>');
+		for (const name of names) assert.match(found, new RegExp(`<${name}[ >]`), `${name} of ${address}`);
+		for (const name of more) assert.match(missing, new RegExp(`[:<]${name.replace(/^.:/, '')}[ />]`), `${name} of ${address}`);
+	}
+	const [, listed] = responses(await propfind(anna, home(anna), '<resourcetype/><displayname/><current-user-privilege-set/><C:supported-calendar-component-set/>', 1)).find(([href]) => href === `${home(anna)}${id}/`);
+	for (const part of ['<C:calendar/>', '<write/>', '<C:comp name="VEVENT"/>']) assert.ok(listed.includes(part), listed);
+});
+
 test('objects are written, read, changed and deleted, and are rows of the sheet', async () => {
 	const id = await calendarOf(anna);
 	const at = `${home(anna)}${id}/`;
@@ -313,6 +332,7 @@ test('a calendar is renamed by editors, and has a colour for each account', asyn
 	// nothing of a change is done if a part is refused
 	for (const colour of ['red', '#12345', '#1234567', '#gggggg', '<b/>#', 'x'.repeat(5000)])
 		assert.match((await patch(anna, `<displayname>No</displayname><A:calendar-color>${colour}</A:calendar-color>`)).text, /displayname.*409 Conflict/, colour);
+	assert.match((await patch(anna, '<none xmlns="">x</none>')).text, /<none xmlns=""\/><\/prop><status>HTTP\/1.1 403/);
 	const refused = (await patch(anna, '<displayname>No</displayname><C:calendar-description>x</C:calendar-description>')).text;
 	assert.match(refused, /displayname[^]*424 Failed Dependency[^]*calendar-description[^]*403 Forbidden/);
 	assert.match((await propfind(anna, at(anna), '<displayname/>')).text, /<displayname>Team<\/displayname>/);

@@ -71,6 +71,8 @@ extern void route_calendar_feed(Request *request);
 /* Text without markup, and without characters that no XML document has. */
 extern void dav_put_text(Buf *to, const char *text);
 extern void dav_put_href(Buf *to, const Dav *dav, const DavResource *resource);
+/* An element without content, of the name and namespace of the node. */
+extern void dav_put_name(Buf *to, const XmlNode *node);
 extern void dav_begin(Buf *to);
 /* The same for the rows of a statement. False: it has failed, which is answered. */
 extern bool dav_begin_answer(Request *request, const PGresult *res, Buf *to);

@@ -272,9 +272,14 @@ dav_find_property(const XmlNode *node)
 	return i;
 }
 
-static void
-dav_put_unknown(Buf *to, const XmlNode *node)
+void
+dav_put_name(Buf *to, const XmlNode *node)
 {
+	if (node->space[0] == '\0')
+	{
+		buf_printf(to, "<%s xmlns=\"\"/>", node->name);
+		return;
+	}
 	buf_printf(to, "<X:%s xmlns:X=\"", node->name);
 	dav_put_text(to, node->space);
 	buf_puts(to, "\"/>");
@@ -297,12 +302,7 @@ dav_put_found(Buf *to, const Dav *dav, const DavResource *resource, Buf *missing
 		size_t i = dav_find_property(node);
 
 		if (i == DAV_PROPERTIES || !dav_put_property(to, dav, resource, i))
-		{
-			if (node->space[0] != '\0')
-				dav_put_unknown(missing, node);
-			else
-				buf_printf(missing, "<%s xmlns=\"\"/>", node->name);
-		}
+			dav_put_name(missing, node);
 	}
 }
 

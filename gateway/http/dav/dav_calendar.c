@@ -172,9 +172,9 @@ dav_put_patch(void *arg, const XmlNode *change, const XmlNode *node)
 {
 	const DavPatches *patches = arg;
 
-	buf_printf(patches->to, "<propstat><prop><X:%s xmlns:X=\"", node->name);
-	dav_put_text(patches->to, node->space);
-	buf_printf(patches->to, "\"/></prop><status>HTTP/1.1 %s</status></propstat>",
+	buf_puts(patches->to, "<propstat><prop>");
+	dav_put_name(patches->to, node);
+	buf_printf(patches->to, "</prop><status>HTTP/1.1 %s</status></propstat>",
 			   dav_patch_of(change, node) == PATCH_OTHER ? "403 Forbidden" : patches->status);
 }
 
