@@ -113,11 +113,13 @@ CREATE FUNCTION sheet.answered_parts(calendar bigint, names text[]) RETURNS SETO
 	SET enable_mergejoin = off AS $$
 	SELECT o.name, o.change_no, a.instance, z.zone, a.instance, sheet.ics_event(o.task_uid, o.changed_at, a.instance, z.zone, a.instance, s.lasts, z.zone,
 		NULL, NULL, NULL, t.title, t.place, t.cells->>'notes', p.who, p.answers, t.remind, o.extra->>'')
-	FROM (SELECT DISTINCT n.task_uid FROM sheet.answer n WHERE names IS NULL AND n.sheet_id = calendar AND n.instance > '-infinity'
+	FROM (SELECT DISTINCT n.task_uid FROM sheet.answer n WHERE (names IS NULL OR cardinality(names) > 100) AND n.sheet_id = calendar
+				AND n.instance > '-infinity'
 			UNION ALL SELECT k.task_uid FROM (SELECT DISTINCT unnest(names)) w (name)
 				CROSS JOIN LATERAL (SELECT o.task_uid FROM sheet.calendar_object o WHERE o.sheet_id = calendar AND o.name = w.name OFFSET 0) k
-				WHERE (SELECT EXISTS (SELECT FROM sheet.answer n WHERE n.sheet_id = calendar AND n.instance > '-infinity'))) u
-		CROSS JOIN LATERAL (SELECT k.* FROM sheet.calendar_object k WHERE k.sheet_id = calendar AND k.task_uid = u.task_uid AND NOT k.gone OFFSET 0) o
+				WHERE cardinality(names) <= 100) u
+		CROSS JOIN LATERAL (SELECT k.* FROM sheet.calendar_object k WHERE k.sheet_id = calendar AND k.task_uid = u.task_uid AND NOT k.gone
+			AND (names IS NULL OR k.name = ANY (names)) OFFSET 0) o
 		CROSS JOIN LATERAL (SELECT k.* FROM sheet.task k WHERE k.sheet_id = calendar AND k.task_uid = u.task_uid AND k.instance IS NULL
 			AND k.cells->>'who' <> '' LIMIT 1) t
 		CROSS JOIN LATERAL (SELECT n.* FROM sheet.series n WHERE n.series_id = t.series_id AND (n.rule IS NOT NULL OR n.dates IS NOT NULL) OFFSET 0) s
@@ -144,7 +146,8 @@ CREATE FUNCTION sheet.object_parts(calendar bigint, names text[]) RETURNS SETOF 
 			WHERE t.instance IS NOT NULL AND u.sheet_id = o.sheet_id AND u.task_uid = o.task_uid ORDER BY u.instance IS NOT NULL LIMIT 1) m ON true
 		LEFT JOIN LATERAL sheet.task_persons(t, t.instance) p ON coalesce(t.cells->>'who', '') <> ''
 	WHERE o.sheet_id = calendar AND NOT o.gone AND (names IS NULL OR o.name = ANY (names))
-	UNION ALL SELECT * FROM sheet.answered_parts(calendar, names)
+	UNION ALL SELECT a.* FROM (SELECT FROM sheet.answer n WHERE n.sheet_id = calendar AND n.instance > '-infinity' LIMIT 1) any_answer
+		CROSS JOIN LATERAL sheet.answered_parts(calendar, names) a
 $$;
 COMMENT ON FUNCTION sheet.object_parts(bigint, text[]) IS 'Internal: the events of objects of a calendar.';
 
@@ -159,9 +162,11 @@ CREATE FUNCTION sheet.join_parts(parts sheet.calendar_part[]) RETURNS TABLE (nam
 $$;
 COMMENT ON FUNCTION sheet.join_parts(sheet.calendar_part[]) IS 'Internal: the objects that these events make.';
 
+-- With many names, reading all objects costs less than comparing each with each name.
 CREATE FUNCTION sheet.read_objects(calendar bigint, names text[]) RETURNS TABLE (name text, etag text, data text)
 	LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' AS $$
-	SELECT * FROM sheet.join_parts(ARRAY(SELECT p FROM sheet.object_parts(calendar, names) p))
+	SELECT * FROM sheet.join_parts(ARRAY(SELECT p FROM sheet.object_parts(calendar, CASE WHEN cardinality(names) <= 3000 THEN names END) p
+		WHERE (cardinality(names) > 3000) IS NOT TRUE OR p.name IN (SELECT unnest(names))))
 $$;
 COMMENT ON FUNCTION sheet.read_objects(bigint, text[]) IS 'Internal: see sheet.caldav_get().';
 
@@ -386,10 +391,10 @@ BEGIN
 	IF FOUND THEN
 		RAISE EXCEPTION '%', coalesce(problem, 'the event is not understood') USING ERRCODE = '22023', CONSTRAINT = 'valid-calendar-data';
 	END IF;
-	PERFORM sheet.take_answers(calendar, sent, as_uid);
 	-- the program may ask for any time at once
 	PERFORM sheet.expand_series(s, 'infinity') FROM sheet.task t JOIN sheet.series s ON s.series_id = t.series_id
 		WHERE t.sheet_id = calendar AND t.task_uid = uid;
+	PERFORM sheet.take_answers(calendar, sent, as_uid);
 	SELECT sheet.object_etag(o.change_no) INTO etag FROM sheet.calendar_object o WHERE o.sheet_id = calendar AND o.task_uid = uid AND NOT o.gone;
 END
 $$;

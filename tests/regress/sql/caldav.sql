@@ -142,6 +142,15 @@ SELECT answers();
 SELECT created FROM sheet.caldav_put(:cal, 'seven.ics', replace(meeting('ACCEPTED', 'ACCEPTED'), 'urn:pg-sheet:account:dav%20bob', 'MAILTO:B@example.org'), as_uid => :bob);
 SELECT answers();
 SELECT cells->>'who' AS who FROM sheet.tasks(:cal) WHERE task_uid = '7';
+-- one occurrence that was not expanded before
+SELECT created FROM sheet.caldav_put(:cal, 'far.ics', object('UID:far', 'DTSTART;TZID=Europe/Berlin:20400104T090000', 'RRULE:FREQ=DAILY;COUNT=5', 'SUMMARY:x',
+	'ATTENDEE:urn:pg-sheet:account:dav%20ann', 'END:VEVENT', 'BEGIN:VEVENT', 'UID:far', 'RECURRENCE-ID;TZID=Europe/Berlin:20400106T090000',
+	'DTSTART;TZID=Europe/Berlin:20400106T090000', 'SUMMARY:x', 'ATTENDEE;PARTSTAT=DECLINED:urn:pg-sheet:account:dav%20ann'), as_uid => :ann);
+SELECT instance, answer FROM sheet.answer WHERE task_uid = 'far';
+SELECT sheet.caldav_delete(:cal, 'far.ics', as_uid => :ann);
+-- few names and many find the same
+SELECT n, name, events FROM unnest(ARRAY[0, 200, 4000]) n, LATERAL (SELECT g.name, (SELECT count(*) FROM regexp_matches(g.data, 'BEGIN:VEVENT', 'g')) AS events
+	FROM sheet.caldav_get(:cal, ARRAY(SELECT 'none ' || i FROM generate_series(1, n) i) || '{six.ics,seven.ics}'::text[]) g) g ORDER BY n, name COLLATE "C";
 -- ---- what has changed ----
 SELECT token FROM sheet.caldav_changes(:cal, NULL) WHERE name IS NULL \gset
 SELECT name, gone FROM sheet.caldav_changes(:cal, :token);
