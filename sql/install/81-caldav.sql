@@ -337,6 +337,7 @@ DECLARE
 	known sheet.calendar_object;
 	events sheet.calendar_event[];
 	sent sheet.calendar_event[];
+	rows timestamp[];
 	fresh_extra jsonb;
 	uid text;
 	lost integer;
@@ -361,7 +362,8 @@ BEGIN
 		END IF;
 		RETURN;
 	END IF;
-	events := sheet.own_events(sent, zone, ARRAY(SELECT t.instance FROM sheet.task t WHERE t.sheet_id = calendar AND t.task_uid = uid AND t.row_no >= 0));
+	rows := ARRAY(SELECT t.instance FROM sheet.task t WHERE t.sheet_id = calendar AND t.task_uid = uid AND t.row_no >= 0);
+	events := sheet.without_read(calendar, object, sheet.own_events(sent, zone, rows), zone, rows);
 	IF NOT created AND known.task_uid <> uid OR EXISTS (SELECT FROM sheet.calendar_object o
 			WHERE o.sheet_id = calendar AND o.task_uid = uid AND o.name <> object AND NOT o.gone) THEN
 		RAISE EXCEPTION 'the UID is that of another calendar object' USING ERRCODE = '22023', CONSTRAINT = 'no-uid-conflict';

@@ -43,6 +43,21 @@ $$;
 COMMENT ON FUNCTION sheet.own_events(sheet.calendar_event[], text, timestamp[]) IS
 	'Internal: without events of occurrences that say, but for answers, what the task says, and are not among `rows`.';
 
+-- A program that changes the task may send the events of answered occurrences as it has read them.
+CREATE FUNCTION sheet.without_read(calendar bigint, object text, events sheet.calendar_event[], zone text, rows timestamp[])
+	RETURNS sheet.calendar_event[] LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' AS $$
+BEGIN
+	IF NOT EXISTS (SELECT FROM unnest(events) e WHERE e.instance <> ALL (array_remove(rows, NULL))) THEN
+		RETURN events;
+	END IF;
+	RETURN ARRAY(SELECT e FROM unnest(events) e LEFT JOIN (SELECT s.* FROM sheet.read_objects(calendar, ARRAY[object]) o, sheet.ics_read(o.data, zone) s
+			WHERE s.instance <> ALL (array_remove(rows, NULL))) k ON k.instance = e.instance
+		WHERE k.task_uid IS NULL OR NOT sheet.is_same_event(e, (k.*)::sheet.calendar_event, zone) ORDER BY e.instance NULLS FIRST);
+END
+$$;
+COMMENT ON FUNCTION sheet.without_read(bigint, text, sheet.calendar_event[], text, timestamp[]) IS
+	'Internal: without events of occurrences that have no row, not being among `rows`, and are as the object''s text has them.';
+
 CREATE FUNCTION sheet.is_same_object(a sheet.calendar_event[], b sheet.calendar_event[], zone text) RETURNS boolean
 	LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 	SELECT NOT EXISTS (SELECT FROM unnest(sheet.own_events(a, zone, '{}')) x FULL JOIN unnest(sheet.own_events(b, zone, '{}')) y

@@ -123,6 +123,10 @@ SELECT s FROM sheet.caldav_query(:cal, '2027-01-06', '2027-01-07', true) g, show
 SELECT etag FROM sheet.caldav_put(:cal, 'seven.ics', (SELECT data FROM sheet.caldav_get(:cal, '{seven.ics}')), as_uid => :ann) \gset
 SELECT etag = :'etag' AS same FROM sheet.caldav_put(:cal, 'seven.ics', (SELECT data FROM sheet.caldav_get(:cal, '{seven.ics}')), as_uid => :ann);
 SELECT instance FROM sheet.tasks(:cal) WHERE task_uid = '7';
+-- nor if the program has changed the task, but not the event of the answered occurrence
+SELECT created FROM sheet.caldav_put(:cal, 'seven.ics', (SELECT replace(data, '20270104T090000', '20270104T093000') FROM sheet.caldav_get(:cal, '{seven.ics}')), as_uid => :ann);
+SELECT instance, starts FROM sheet.tasks(:cal) WHERE task_uid = '7';
+SELECT created FROM sheet.caldav_put(:cal, 'seven.ics', (SELECT replace(data, '20270104T093000', '20270104T090000') FROM sheet.caldav_get(:cal, '{seven.ics}')), as_uid => :ann);
 -- an answer is taken back
 SELECT created FROM sheet.caldav_put(:cal, 'seven.ics', meeting('ACCEPTED', 'NEEDS-ACTION'), as_uid => :bob);
 SELECT answers();
