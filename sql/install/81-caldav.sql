@@ -343,9 +343,7 @@ DECLARE
 	lost integer;
 	problem text;
 BEGIN
-	IF answers_only THEN
-		PERFORM FROM sheet.calendar c WHERE c.sheet_id = calendar FOR UPDATE;
-	ELSE
+	IF NOT answers_only THEN
 		PERFORM sheet.refresh_calendar(calendar, as_uid);
 	END IF;
 	SELECT * INTO known FROM sheet.calendar_object o WHERE o.sheet_id = calendar AND o.name = object;
@@ -357,6 +355,10 @@ BEGIN
 		created := CASE WHEN NOT created AND sheet.is_same_object(sent, ARRAY(SELECT e FROM sheet.read_objects(calendar, ARRAY[object]) o,
 			sheet.ics_read(o.data, zone) e ORDER BY e.instance NULLS FIRST), zone) THEN false END;
 		IF NOT created THEN
+			-- after what takes long, so that editors do not wait for it
+			PERFORM FROM sheet.calendar c WHERE c.sheet_id = calendar FOR UPDATE;
+			PERFORM sheet.check_etag(true, (SELECT sheet.object_etag(o.change_no) FROM sheet.calendar_object o WHERE o.sheet_id = calendar AND o.task_uid = uid),
+				if_match, NULL);
 			PERFORM sheet.take_answers(calendar, sent, as_uid);
 			SELECT sheet.object_etag(o.change_no) INTO etag FROM sheet.calendar_object o WHERE o.sheet_id = calendar AND o.task_uid = uid;
 		END IF;
