@@ -20,6 +20,7 @@
 PG_FUNCTION_INFO_V1(sheet_occurrences);
 PG_FUNCTION_INFO_V1(sheet_check_rule);
 PG_FUNCTION_INFO_V1(sheet_zone_time);
+PG_FUNCTION_INFO_V1(sheet_zone_rules);
 
 /* Parameters of occurrences(). */
 enum
@@ -190,4 +191,11 @@ sheet_zone_time(PG_FUNCTION_ARGS)
 	if (TIMESTAMP_NOT_FINITE(local))
 		PG_RETURN_TIMESTAMPTZ(local);
 	PG_RETURN_TIMESTAMPTZ(zone_time(local, zone_find(text_to_cstring(PG_GETARG_TEXT_PP(1)))));
+}
+
+/* zone_rules(zone) */
+Datum
+sheet_zone_rules(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT64(zone_rules(zone_find(text_to_cstring(PG_GETARG_TEXT_PP(0)))));
 }

@@ -4,11 +4,16 @@
 #include <ctype.h>
 
 #include "calendar/zone.h"
+#include "common/hashfn.h"
 #include "miscadmin.h"
 #include "utils/datetime.h"
 #include "utils/timestamp.h"
 
 #define ZONE_DAY (INT64CONST(86400) * USECS_PER_SEC)
+
+/* The rules that count, as times of Unix: 2020 to 2060. */
+#define ZONE_RULES_FROM INT64CONST(1577836800)
+#define ZONE_RULES_TO	INT64CONST(2840140800)
 
 /* pg_tzset() also takes POSIX rules, such as FOO+3, which are no names. */
 static bool
@@ -87,4 +92,24 @@ zone_time(Timestamp local, pg_tz *zone)
 		return at;
 	earlier = local + tz * USECS_PER_SEC;
 	return earlier < at && zone_local(earlier, zone) == local ? earlier : at;
+}
+
+int64
+zone_rules(pg_tz *zone)
+{
+	pg_time_t at = ZONE_RULES_FROM, boundary;
+	long before, after;
+	int is_dst;
+	uint64 digest = 0;
+
+	for (;;)
+	{
+		int found = pg_next_dst_boundary(&at, &before, &is_dst, &boundary, &after, &is_dst, zone);
+		int64 change[2] = {found > 0 && boundary < ZONE_RULES_TO ? boundary : ZONE_RULES_TO, before};
+
+		digest = hash_bytes_extended((const unsigned char *) change, sizeof(change), digest);
+		if (change[0] == ZONE_RULES_TO)
+			return (int64) digest;
+		at = boundary;
+	}
 }

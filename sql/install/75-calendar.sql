@@ -24,6 +24,11 @@ CREATE FUNCTION sheet.zone_time(local timestamp, zone text) RETURNS timestamptz
 COMMENT ON FUNCTION sheet.zone_time(timestamp, text) IS
 	'Internal: the time at which the clocks of the zone show the local time; of two, the first.';
 
+CREATE FUNCTION sheet.zone_rules(zone text) RETURNS bigint
+	LANGUAGE c STRICT STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'sheet_zone_rules';
+COMMENT ON FUNCTION sheet.zone_rules(text) IS
+	'Internal: a digest of the offsets of the zone from 2020 to 2060: another one if tzdata has new rules for it.';
+
 -- ---- tables ----
 
 CREATE SEQUENCE sheet.change_no_seq;
@@ -76,19 +81,24 @@ CREATE TABLE sheet.task (
 	except_at timestamp[],
 	remind interval,
 	problem text,
+	unknown text[] COLLATE "C",
 	series_id bigint
 );
-CREATE INDEX task_row_idx ON sheet.task (sheet_id, row_no);
+-- Of two indexes that begin with sheet_id, a plan from before there were rows may use the wrong one, which reads all tasks of a
+-- calendar. So queries by row write "sheet_id + 0".
+CREATE INDEX task_row_idx ON sheet.task ((sheet_id + 0), row_no);
 CREATE INDEX task_uid_idx ON sheet.task (sheet_id, task_uid);
+CREATE INDEX task_unknown_idx ON sheet.task USING gin (unknown) WHERE unknown IS NOT NULL;
 CREATE INDEX task_remind_idx ON sheet.task (sheet_id) WHERE remind IS NOT NULL;
 ALTER TABLE sheet.task ALTER sheet_id SET (n_distinct = -0.05);
 COMMENT ON TABLE sheet.task IS 'The rows of calendars.';
 COMMENT ON COLUMN sheet.task.row_no IS 'from 0; -1: it was not found there, and may be found elsewhere';
 COMMENT ON COLUMN sheet.task.task_uid IS 'UID of iCalendar; a task and the changes of its occurrences have the same';
 COMMENT ON COLUMN sheet.task.instance IS 'the occurrence of the task that this row replaces; null: the task itself';
-COMMENT ON COLUMN sheet.task.cells IS 'by the names of the header';
+COMMENT ON COLUMN sheet.task.cells IS 'by the names of the header; none: the row is to be read again';
 COMMENT ON COLUMN sheet.task.except_at IS 'local times that do not take place';
 COMMENT ON COLUMN sheet.task.problem IS 'why the row has no occurrences, or not all of its persons; null: nothing is wrong';
+COMMENT ON COLUMN sheet.task.unknown IS 'names of Who that no account has; null: none';
 COMMENT ON COLUMN sheet.task.series_id IS 'the series that is valid now; null: none';
 
 CREATE SEQUENCE sheet.series_id_seq;
@@ -101,6 +111,7 @@ CREATE TABLE sheet.series (
 	lasts interval NOT NULL,
 	all_day boolean NOT NULL,
 	zone text NOT NULL,
+	zone_rules bigint NOT NULL,
 	rule text,
 	dates timestamp[],
 	until_at timestamptz NOT NULL DEFAULT 'infinity',
@@ -115,8 +126,9 @@ CREATE INDEX series_garbage_idx ON sheet.series (sheet_id) WHERE garbage;
 ALTER TABLE sheet.series ALTER sheet_id SET (n_distinct = -0.05), ALTER list_id SET (n_distinct = -0.05);
 COMMENT ON TABLE sheet.series IS
 	'Versions of tasks: a change of times or persons ends one and begins another. Only until_at ever becomes earlier, and '
-	'expanded_to later.';
+	'expanded_to later, unless the zone has new rules: see follow_zones().';
 COMMENT ON COLUMN sheet.series.lasts IS 'all_day: in days; otherwise exact time';
+COMMENT ON COLUMN sheet.series.zone_rules IS 'zone_rules() of the zone when its future occurrences were made';
 COMMENT ON COLUMN sheet.series.until_at IS 'occurrences that begin then or later are not valid; -infinity: none is';
 COMMENT ON COLUMN sheet.series.expanded_to IS
 	'all occurrences that begin earlier are in sheet.occurrence; infinity: all that are valid';

@@ -169,8 +169,8 @@ BEGIN
 		RAISE EXCEPTION 'Repeats: the task has more than % occurrences', most USING ERRCODE = '22023';
 	END IF;
 	PERFORM sheet.end_series(ARRAY[task.series_id]);
-	INSERT INTO sheet.series (sheet_id, task_id, list_id, starts, lasts, all_day, zone, rule, dates)
-		VALUES (task.sheet_id, task.task_id, persons, f.starts, f.lasts, f.all_day, f.zone, f.rule, f.dates)
+	INSERT INTO sheet.series (sheet_id, task_id, list_id, starts, lasts, all_day, zone, zone_rules, rule, dates)
+		VALUES (task.sheet_id, task.task_id, persons, f.starts, f.lasts, f.all_day, f.zone, sheet.zone_rules(f.zone), f.rule, f.dates)
 		RETURNING series_id INTO s.series_id;
 	RETURN s.series_id;
 END
@@ -305,12 +305,12 @@ DECLARE
 	task sheet.task := known;
 	f sheet.task_fields;
 	persons bigint[];
-	unknown text[];
 	detail text;
 BEGIN
 	task.row_no := fresh.row_no;
 	task.cells := fresh.cells;
 	task.problem := NULL;
+	task.unknown := NULL;
 	task.title := coalesce(fresh.cells->>'title', '');
 	task.place := coalesce(fresh.cells->>'place', '');
 	IF task.task_id IS NULL THEN
@@ -323,9 +323,10 @@ BEGIN
 		END IF;
 		f := sheet.read_task(fresh.cells, zone);
 		persons := ARRAY(SELECT a.uid FROM sheet.account a WHERE a.name = ANY (f.who));
-		unknown := ARRAY(SELECT w.name FROM unnest(f.who) w (name) WHERE w.name !~ '@' AND NOT EXISTS (SELECT FROM sheet.account a WHERE a.name = w.name));
-		IF cardinality(unknown) > 0 THEN
-			task.problem := format('Who: there is no account %s', (SELECT string_agg(format('"%s"', left(u.name, 40)), ', ') FROM unnest(unknown) u (name)));
+		task.unknown := (SELECT array_agg(w.name) FROM unnest(f.who) w (name)
+			WHERE w.name !~ '@' AND NOT EXISTS (SELECT FROM sheet.account a WHERE a.name = w.name));
+		IF task.unknown IS NOT NULL THEN
+			task.problem := format('Who: there is no account %s', (SELECT string_agg(format('"%s"', left(u.name, 40)), ', ') FROM unnest(task.unknown) u (name)));
 		END IF;
 		task.series_id := sheet.put_series(task, f, sheet.find_guest_list(CASE WHEN cardinality(f.who) = 0 THEN array_remove(ARRAY[owner], NULL) ELSE persons END, owner));
 		task.except_at := f.except;
@@ -337,7 +338,7 @@ BEGIN
 		task.series_id := NULL;
 	END;
 	UPDATE sheet.task t SET row_no = task.row_no, cells = task.cells, title = task.title, place = task.place, problem = task.problem,
-			series_id = task.series_id, except_at = task.except_at, remind = task.remind
+			unknown = task.unknown, series_id = task.series_id, except_at = task.except_at, remind = task.remind
 		WHERE t.task_id = task.task_id;
 	RETURN task.task_id;
 END
@@ -415,7 +416,7 @@ DECLARE
 BEGIN
 	-- OFFSET 0: see tasks_changed().
 	UPDATE sheet.task t SET row_no = -1 WHERE t.task_id = ANY (ARRAY(SELECT k.task_id FROM sheet.row_runs(row_nos) u
-		CROSS JOIN LATERAL (SELECT o.* FROM sheet.task o WHERE o.sheet_id = sheet AND o.row_no BETWEEN u.low AND u.high OFFSET 0) k
+		CROSS JOIN LATERAL (SELECT o.* FROM sheet.task o WHERE o.sheet_id + 0 = sheet AND o.row_no BETWEEN u.low AND u.high OFFSET 0) k
 		WHERE NOT EXISTS (SELECT FROM unnest(fresh) n WHERE n.row_no = k.row_no AND n.cells->>'uid' = k.task_uid
 			AND sheet.row_instance(n.cells) IS NOT DISTINCT FROM k.instance)));
 	FOR r IN SELECT n.row_no, n.cells, n.instance, t.task_id, k.is_new, t.cells = n.cells AS is_same, bool_or(k.is_new) OVER () AS some_new
@@ -460,6 +461,11 @@ BEGIN
 			GROUP BY n.run, c.letters;
 	END IF;
 	PERFORM sheet.tasks_changed(sheet, uids);
+	-- An account that another transaction creates now is seen by a later one only.
+	WITH e AS (INSERT INTO sheet.calendar_edit (sheet_id, names)
+			SELECT sheet, array_agg(DISTINCT n.name) FROM sheet.task t, unnest(t.unknown) n (name)
+			WHERE t.sheet_id = sheet AND t.task_uid = ANY (uids) AND t.unknown IS NOT NULL HAVING count(*) > 0 RETURNING edit_id)
+		INSERT INTO sheet.timer (kind, id, at) SELECT 'calendar edit', e.edit_id, now() FROM e;
 	RETURN next_row;
 END
 $$;
@@ -472,7 +478,7 @@ DECLARE
 	ended bigint[];
 	uids text[];
 BEGIN
-	WITH removed AS (DELETE FROM sheet.task t WHERE t.sheet_id = sheet AND t.row_no = -1 RETURNING t.series_id, t.task_uid)
+	WITH removed AS (DELETE FROM sheet.task t WHERE t.sheet_id + 0 = sheet AND t.row_no = -1 RETURNING t.series_id, t.task_uid)
 		SELECT array_agg(d.series_id), array_agg(d.task_uid) INTO ended, uids FROM removed d;
 	IF uids IS NOT NULL THEN
 		PERFORM sheet.end_series(ended);
@@ -503,6 +509,7 @@ DECLARE
 	c sheet.calendar;
 	last bigint := sheet.last_seq(sheet);
 	changed integer[];
+	again integer[];
 	next_row integer;
 	present text := sheet.calendar_zone(sheet);
 BEGIN
@@ -514,8 +521,17 @@ BEGIN
 		c.done_seq := 0;
 		c.all_seq := NULL;
 	END IF;
+	-- Tasks that name a new account are made again.
+	WITH named AS (UPDATE sheet.task t SET cells = '{}' FROM sheet.calendar_edit e
+			WHERE e.sheet_id = sheet AND e.names IS NOT NULL AND t.unknown && e.names AND t.sheet_id - sheet = 0
+				AND EXISTS (SELECT FROM sheet.account a WHERE a.name = ANY (t.unknown)) RETURNING t.row_no)
+		SELECT coalesce(array_agg(n.row_no), '{}') INTO again FROM named n WHERE n.row_no >= 0;
+	IF c.all_seq IS NOT NULL AND again <> '{}' THEN
+		c.all_seq := last;
+		c.next_row := 1;
+	END IF;
 	IF c.all_seq IS NULL THEN
-		IF last = c.done_seq THEN
+		IF last = c.done_seq AND again = '{}' THEN
 			-- also after a time in the trash
 			INSERT INTO sheet.timer (kind, id, at) SELECT 'reminder', t.task_id, now() FROM sheet.task t
 				WHERE t.sheet_id = sheet AND t.remind IS NOT NULL ON CONFLICT DO NOTHING;
@@ -523,7 +539,7 @@ BEGIN
 		END IF;
 		changed := sheet.changed_rows(sheet, c.done_seq);
 		IF changed IS NOT NULL THEN
-			next_row := sheet.refresh_tasks(sheet, changed, NULL, owner, locked);
+			next_row := sheet.refresh_tasks(sheet, ARRAY(SELECT unnest(changed) UNION SELECT unnest(again)), NULL, owner, locked);
 			IF next_row = -1 THEN
 				RETURN sheet.follow_calendar_locked(sheet, owner);
 			ELSIF next_row IS NOT NULL THEN
@@ -551,7 +567,7 @@ BEGIN
 		UPDATE sheet.calendar k SET all_seq = last, next_row = 1 WHERE k.sheet_id = sheet;
 		RETURN true;
 	END IF;
-	UPDATE sheet.task t SET row_no = -1 WHERE t.sheet_id = sheet AND t.row_no >= c.next_row;
+	UPDATE sheet.task t SET row_no = -1 WHERE t.sheet_id + 0 = sheet AND t.row_no >= c.next_row;
 	PERFORM sheet.remove_lost_tasks(sheet);
 	UPDATE sheet.calendar k SET done_seq = c.all_seq, all_seq = NULL, next_row = NULL WHERE k.sheet_id = sheet;
 	RETURN sheet.last_seq(sheet) > c.all_seq;
@@ -562,7 +578,7 @@ COMMENT ON FUNCTION sheet.follow_calendar(bigint, bigint, boolean) IS
 	'the calendar.';
 
 CREATE FUNCTION sheet.refresh_calendar_now(sheet bigint, upto timestamptz, most bigint) RETURNS timestamptz
-	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' SET jit = off AS $$
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' SET jit = off SET enable_seqscan = off AS $$
 DECLARE
 	s record;
 	more boolean;
@@ -586,6 +602,38 @@ COMMENT ON FUNCTION sheet.refresh_calendar_now(bigint, timestamptz, bigint) IS
 	'Internal: has the tables of tasks follow the calendar, unless upto is infinity, and expands its series as far as upto; about '
 	'`most` occurrences. Returns when it is to be looked at next: null: at once, there is more to do; infinity: it is no calendar, '
 	'or in the trash.';
+
+-- All future occurrences of a series are replaced in one transaction, so readers see those by the old rules or those by the new ones.
+CREATE FUNCTION sheet.follow_zones(sheet bigint) RETURNS boolean
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' SET jit = off AS $$
+DECLARE
+	old sheet.series;
+	fresh sheet.series;
+	uids text[] := '{}';
+	more boolean := false;
+	began timestamptz := clock_timestamp();
+BEGIN
+	PERFORM FROM sheet.calendar c WHERE c.sheet_id = sheet FOR UPDATE;
+	FOR old IN SELECT s.* FROM (SELECT DISTINCT o.zone, o.zone_rules FROM sheet.series o WHERE o.sheet_id = sheet AND o.last_end >= now()) z
+			JOIN sheet.series s ON s.sheet_id = sheet AND s.last_end >= now() AND s.zone = z.zone AND s.zone_rules = z.zone_rules
+			WHERE z.zone_rules <> sheet.zone_rules(z.zone) AND s.until_at > now() LOOP
+		IF clock_timestamp() > began + interval '200 ms' THEN
+			more := true;
+			EXIT;
+		END IF;
+		DELETE FROM sheet.occurrence o WHERE o.series_id = old.series_id AND o.starts_at > now();
+		UPDATE sheet.series s SET zone_rules = sheet.zone_rules(s.zone), expanded_to = least(s.expanded_to, now()), last_end = 'infinity',
+				until_at = CASE WHEN s.until_at < 'infinity' THEN sheet.rule_until(s.rule, s.zone) + interval '1 s' ELSE s.until_at END
+			WHERE s.series_id = old.series_id RETURNING * INTO fresh;
+		PERFORM sheet.expand_series(fresh, old.expanded_to);
+		uids := uids || ARRAY(SELECT t.task_uid FROM sheet.task t WHERE t.task_id = old.task_id);
+	END LOOP;
+	PERFORM sheet.tasks_changed(sheet, uids);
+	RETURN more;
+END
+$$;
+COMMENT ON FUNCTION sheet.follow_zones(bigint) IS
+	'Internal: replaces the future occurrences of the calendar''s series whose zones have new rules. Whether there is more to do.';
 
 CREATE FUNCTION sheet.calendar_soon() RETURNS timestamptz
 	LANGUAGE sql STABLE PARALLEL SAFE

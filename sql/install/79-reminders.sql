@@ -4,11 +4,28 @@ CREATE SEQUENCE sheet.calendar_edit_id_seq;
 CREATE TABLE sheet.calendar_edit (
 	edit_id bigint PRIMARY KEY DEFAULT nextval('sheet.calendar_edit_id_seq'),
 	sheet_id bigint NOT NULL,
-	task_uid text COLLATE "C"
+	task_uid text COLLATE "C",
+	names text[] COLLATE "C"
 );
-COMMENT ON COLUMN sheet.calendar_edit.task_uid IS 'of a task that was answered; null: cells were edited';
+CREATE INDEX calendar_edit_names_idx ON sheet.calendar_edit (sheet_id) WHERE names IS NOT NULL;
+COMMENT ON COLUMN sheet.calendar_edit.task_uid IS 'of a task that was answered';
+COMMENT ON COLUMN sheet.calendar_edit.names IS 'unknown names of tasks that accounts may have now';
 COMMENT ON TABLE sheet.calendar_edit IS
 	'Commits of edits of calendars that the worker has not seen. Rows are only added, so that no commit waits for the worker.';
+
+CREATE FUNCTION sheet.account_named() RETURNS trigger
+	LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	WITH e AS (INSERT INTO sheet.calendar_edit (sheet_id, names)
+		SELECT DISTINCT t.sheet_id, ARRAY[NEW.name] FROM sheet.task t WHERE t.unknown @> ARRAY[NEW.name] RETURNING edit_id)
+		INSERT INTO sheet.timer (kind, id, at) SELECT 'calendar edit', e.edit_id, now() FROM e;
+	RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION sheet.account_named() IS 'Internal: has calendars whose tasks name the account find it.';
+-- Deferred: it sees what others have committed meanwhile.
+CREATE CONSTRAINT TRIGGER account_named AFTER INSERT OR UPDATE OF name ON sheet.account DEFERRABLE INITIALLY DEFERRED
+	FOR EACH ROW EXECUTE FUNCTION sheet.account_named();
 
 -- Each of these functions serves calendars for 200 ms, and leaves the others to a later batch of the worker.
 CREATE FUNCTION sheet.expire_calendar_edits(ids bigint[]) RETURNS TABLE (id bigint, at timestamptz)
@@ -58,7 +75,8 @@ DECLARE
 	began timestamptz := clock_timestamp();
 BEGIN
 	FOR id IN SELECT i.sheet_id FROM unnest(ids) i (sheet_id) ORDER BY 1 LOOP
-		at := CASE WHEN clock_timestamp() < began + interval '200 ms' THEN sheet.serve_calendar(id) END;
+		-- null: at once again
+		at := CASE WHEN clock_timestamp() < began + interval '200 ms' AND NOT sheet.follow_zones(id) THEN sheet.serve_calendar(id) END;
 		IF at IS DISTINCT FROM 'infinity' THEN
 			RETURN NEXT;
 		END IF;
@@ -66,7 +84,18 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION sheet.expire_calendars(bigint[]) IS
-	'Internal: expands the series of these calendars by another month, and returns when each is to be looked at next.';
+	'Internal: has these calendars follow new rules of their zones, expands their series by another month, and returns when each is to be '
+	'looked at next.';
+
+CREATE FUNCTION sheet.check_zones() RETURNS bigint
+	LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+	WITH woken AS (INSERT INTO sheet.timer AS t (kind, id, at) SELECT 'calendar', c.sheet_id, now() FROM sheet.calendar c
+		ON CONFLICT ON CONSTRAINT timer_pkey DO UPDATE SET at = least(t.at, excluded.at) RETURNING 1)
+	SELECT count(*) FROM woken
+$$;
+COMMENT ON FUNCTION sheet.check_zones() IS
+	'Has the worker look at once, and not at the beginning of the next month, whether the zones of calendars have new rules, as after an '
+	'update of tzdata and a restart. Returns the number of calendars. For superusers.';
 
 CREATE SEQUENCE sheet.outbox_id_seq;
 CREATE TABLE sheet.outbox (

@@ -276,7 +276,7 @@ COMMENT ON FUNCTION sheet.column_letters(integer) IS 'Internal: the name of a co
 CREATE FUNCTION sheet.new_row(calendar bigint) RETURNS integer
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	row_no integer := (SELECT coalesce(max(t.row_no), 0) + 1 FROM sheet.task t WHERE t.sheet_id = calendar);
+	row_no integer := (SELECT coalesce(max(t.row_no), 0) + 1 FROM sheet.task t WHERE t.sheet_id + 0 = calendar);
 BEGIN
 	IF EXISTS (SELECT FROM sheet.range(calendar, format('%s:%s', row_no + 1, row_no + 1)) r WHERE r.content <> '') THEN
 		row_no := (SELECT max(r."row") + 1 FROM sheet.range(calendar) r);
@@ -375,7 +375,7 @@ BEGIN
 	FOR lost IN SELECT t.row_no FROM sheet.task t WHERE t.sheet_id = calendar AND t.task_uid = uid AND t.row_no >= 0
 			AND NOT EXISTS (SELECT FROM unnest(events) e WHERE e.instance IS NOT DISTINCT FROM t.instance) ORDER BY 1 DESC LOOP
 		PERFORM sheet.delete_rows(calendar, lost, 1, as_uid);
-		UPDATE sheet.task t SET row_no = CASE WHEN t.row_no > lost THEN t.row_no - 1 ELSE -1 END WHERE t.sheet_id = calendar AND t.row_no >= lost;
+		UPDATE sheet.task t SET row_no = CASE WHEN t.row_no > lost THEN t.row_no - 1 ELSE -1 END WHERE t.sheet_id + 0 = calendar AND t.row_no >= lost;
 	END LOOP;
 	fresh_extra := (SELECT jsonb_object_agg(coalesce(e.instance::text, ''), e.extra) FROM unnest(events) e WHERE e.extra IS NOT NULL);
 	IF created THEN

@@ -119,7 +119,7 @@ BEGIN
 		FROM pg_class c WHERE c.oid = ANY (members) AND c.relkind = 'r' AND c.relname NOT IN ('log_batch', 'id_range', 'file_use')
 			AND NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary) ORDER BY 3;
 	RETURN QUERY SELECT 'warning', 'a trigger, rule or policy is on a table of the extension', pg_describe_object(o.class, o.oid, 0), 'Edits do not fire it: they are not written by SQL.'
-		FROM (SELECT 'pg_trigger'::regclass, t.oid FROM pg_trigger t WHERE t.tgrelid = ANY (members) AND NOT t.tgisinternal AND (t.tgrelid, t.tgname) NOT IN (('sheet.timer'::regclass, 'timer_changed'), ('sheet.webhook'::regclass, 'webhook_changed'))
+		FROM (SELECT 'pg_trigger'::regclass, t.oid FROM pg_trigger t WHERE t.tgrelid = ANY (members) AND NOT t.tgisinternal AND (t.tgrelid, t.tgname) NOT IN (('sheet.timer'::regclass, 'timer_changed'), ('sheet.webhook'::regclass, 'webhook_changed'), ('sheet.account'::regclass, 'account_named'))
 			UNION ALL SELECT 'pg_policy'::regclass, p.oid FROM pg_policy p WHERE p.polrelid = ANY (members)
 			UNION ALL SELECT 'pg_rewrite'::regclass, w.oid FROM pg_rewrite w WHERE w.ev_class = ANY (members) AND w.rulename <> '_RETURN') o (class, oid) ORDER BY 3;
 	RETURN QUERY SELECT 'error', 'a constraint has not been checked', format('%I on %s', c.conname, c.conrelid::regclass), format('Use ALTER TABLE %s VALIDATE CONSTRAINT %I.', c.conrelid::regclass, c.conname)

@@ -328,6 +328,80 @@ $node->safe_psql('restored', "SELECT sheet.set($calendar, 'A200', 'restored')");
 ok($node->poll_query_until('restored', "SELECT count(*) = 3 FROM sheet.agenda($uid[0], '2031-01-01', '2032-01-01') WHERE title = 'restored'"),
 	'which follow its calendars');
 
+# ---- a name that nobody had ----
+
+sql(q{SELECT sheet.set_range(%1$d, 'A210', '{{late,2031-07-01 10:00,1 h,"","p1, newcomer, p9"},{later,2031-07-02 10:00,1 h,"",renamed}}')} =~ s/%1\$d/$calendar/r);
+agenda_has('late', 1, 'a task names somebody whom nobody knows');
+my $newcomer = sql("SELECT sheet.account_create('newcomer', NULL, 'x')");
+ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM sheet.agenda($newcomer, '2031-07-01', '2031-08-01') WHERE title = 'late'"),
+	'an account gets the name, and is invited');
+is(sql("SELECT problem FROM sheet.tasks($calendar) WHERE title = 'late'"), 'Who: there is no account "p9"', 'the other name stays unknown');
+sql("SELECT sheet.account_rename($newcomer, 'renamed')");
+ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM sheet.agenda($newcomer, '2031-07-01', '2031-08-01') WHERE title = 'later'"),
+	'also if an account is renamed');
+sql("SELECT sheet.set($calendar, 'A211', 'latest')");
+ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM sheet.agenda($newcomer, '2031-07-01', '2031-08-01') WHERE title = 'latest'"),
+	'and the row is followed as any other');
+
+# ---- new rules of a time zone ----
+
+my $zones = $node->basedir . '/zones';
+mkdir $zones or die;
+system_or_bail('cc', '-shared', '-fPIC', '-O1', '-o', "$zones/own.so", "$FindBin::Bin/../lib/own_zoneinfo.c");
+
+# A day that has not come, in the middle of the series.
+my $zoned;
+my $change = sql("SELECT (now() + interval '40 days')::date");
+
+sub start_with_zone
+{
+	my ($rules) = @_;
+	open my $source, '>', "$zones/source" or die;
+	print $source $rules;
+	close $source;
+	system_or_bail('/usr/sbin/zic', '-d', $zones, "$zones/source");
+	$node->stop;
+	local $ENV{LD_PRELOAD} = "$zones/own.so";
+	local $ENV{OWN_ZONEINFO} = $zones;
+	$node->start;
+	return;
+}
+
+# Days of the series whose clocks do not show 10:00, by the rules that the server has now.
+sub days_at_other_times
+{
+	my ($title, $span) = @_;
+	return sql("SELECT count(*) FILTER (WHERE (starts_at AT TIME ZONE 'Pacific/Efate')::time <> '10:00'), count(*) > 20
+		FROM sheet.calendar_entries($zoned, now() + interval '$span', now() + interval '$span' + interval '30 days') WHERE title = '$title'");
+}
+
+start_with_zone("Zone Pacific/Efate 11:00 - XXX\n");
+$zoned = sql("SELECT sheet.create_calendar('zoned', 'Pacific/Efate', $uid[0])");
+sql(qq{SELECT sheet.set_range($zoned, 'A2', (SELECT ARRAY[ARRAY['ever', d, '1 h', 'FREQ=DAILY', 'p1', '', ''], ARRAY['single', d2, '1 h', '', 'p1', '', '15 min'],
+	ARRAY['counted', d, '1 h', 'FREQ=DAILY;COUNT=200', 'p1', '', ''], ARRAY['other', d, '1 h', 'FREQ=DAILY', 'p1', '', '']]
+	FROM (SELECT (now() - interval '60 days')::date || ' 10:00' AS d, date '$change' + 5 || ' 10:00' AS d2) t));
+	SELECT sheet.set($zoned, 'H5', 'Pacific/Guam'), sheet.set($zoned, 'I2', date '$change' + 3 || ' 10:00')});
+my $all = "SELECT count(*) = 4 FROM sheet.series WHERE sheet_id = $zoned AND expanded_to >= now() + interval '20 months' AND until_at = 'infinity'";
+ok($node->poll_query_until('postgres', $all), 'series of a zone are expanded');
+my $lines = q{SELECT string_agg(format('%s %s', o.series_id, o.starts_at), ', ' ORDER BY 1) FROM sheet.occurrence o JOIN sheet.series s USING (series_id) WHERE s.sheet_id = } . $zoned;
+my $past = sql("$lines AND o.starts_at < now()");
+my $elsewhere = sql("$lines AND s.zone = 'Pacific/Guam'");
+start_with_zone("Zone Pacific/Efate 11:00 - XXX " . ($change =~ s/-/ /gr =~ s/(\d+) (\d+) (\d+)/"$1 " . (qw(Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec))[$2 - 1] . " $3"/er) . "\n 12:00 - YYY\n");
+is(days_at_other_times('ever', '41 days'), '29|t', 'new rules of the zone: occurrences are at another time of day');
+is(sql("SELECT sheet.check_zones() > 0"), 't', 'calendars are looked at');
+ok($node->poll_query_until('postgres', "SELECT NOT EXISTS (SELECT FROM sheet.series WHERE sheet_id = $zoned AND zone_rules <> sheet.zone_rules(zone))
+	AND NOT EXISTS (SELECT FROM sheet.timer WHERE kind = 'calendar' AND at <= now())"), 'until they have followed the rules');
+is(days_at_other_times($_, '41 days'), '0|t', "the future of '$_' is right") for qw(ever counted);
+is(days_at_other_times('ever', '5 days'), '0|t', 'before and after the change');
+is(sql("SELECT starts_at AT TIME ZONE 'Pacific/Efate' = date '$change' + 5 + time '10:00' FROM sheet.calendar_entries($zoned, now(), now() + interval '1 year') WHERE title = 'single'"),
+	't', 'and that of a single occurrence');
+is(sql("SELECT count(*) FROM sheet.calendar_entries($zoned, now(), now() + interval '60 days')
+	WHERE title = 'ever' AND (starts_at AT TIME ZONE 'Pacific/Efate')::date = date '$change' + 3"), '0', 'an exception stays one');
+is(sql("$lines AND o.starts_at < now()"), $past, 'the past stays');
+is(sql("$lines AND s.zone = 'Pacific/Guam'"), $elsewhere, 'and other zones');
+is(sql("SELECT count(*) FROM sheet.occurrence o JOIN sheet.series s USING (series_id) WHERE s.sheet_id = $zoned AND s.rule LIKE '%COUNT%'"), '200', 'as many as before');
+ok($node->poll_query_until('postgres', $all), 'all of them');
+
 # ---- the clock ----
 
 $node->stop;
