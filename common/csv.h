@@ -40,6 +40,8 @@ typedef struct CsvOptions
 	bool formulas;		/* fields are contents; otherwise texts, and numbers as people write them: see csv_content() */
 } CsvOptions;
 
+#define CSV_SEPARATOR_IS "the separator is one ASCII character other than a line end, or tab"
+
 /* Reads options; NULL stands for the default. Returns NULL, or what is wrong. */
 extern const char *csv_options_parse(CsvOptions *options, const char *format, const char *separator, const char *quote,
 									 bool lenient, const char *decimal_point, bool formulas);

@@ -213,8 +213,13 @@ json_begin_row(CsvReader *reader, const char **p)
 		bool is_row;
 		JsonEnd end;
 
+		if (from == reader->end && reader->more)
+			return CSV_MORE;
 		if (from == reader->end)
-			return reader->more ? CSV_MORE : CSV_END;
+		{
+			reader->pos = from;
+			return CSV_END;
+		}
 		is_row = *from == '[';
 		if (is_row)
 		{

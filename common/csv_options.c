@@ -32,8 +32,10 @@ csv_options_parse(CsvOptions *options, const char *format, const char *separator
 		return "the decimal sign is . or ,";
 	if (json && (separator != NULL || (quote != NULL && strcmp(quote, "\"") != 0) || lenient || options->decimal_comma))
 		return "separator, quote, leniency and decimal sign are for csv and tsv only";
+	if (separator != NULL && strcmp(separator, "tab") == 0)
+		separator = "\t";
 	if (separator != NULL && !options_is_character(separator))
-		return "the separator is one ASCII character other than a line end";
+		return CSV_SEPARATOR_IS;
 	if (quote != NULL && quote[0] != '\0' && !options_is_character(quote))
 		return "the quote is one ASCII character other than a line end, or empty";
 	if (separator != NULL)

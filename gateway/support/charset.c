@@ -117,8 +117,10 @@ charset_of_statistics(const char *head, size_t len)
 		found = charset_find(uchardet_get_charset(detector));
 	}
 	uchardet_delete(detector);
-	/* What ISO-8859-1 has only control characters for is text in windows-1252. */
-	if (found == NULL || strcmp(found, "UTF-8") == 0 || strcmp(found, "ISO-8859-1") == 0)
+	if (found == NULL || strcmp(found, "UTF-8") == 0)
+		return CHARSET_FALLBACK;
+	/* windows-1252 has characters where these have control characters. The euro sign is at another place in the latter. */
+	if (strcmp(found, "ISO-8859-1") == 0 || (strcmp(found, "ISO-8859-15") == 0 && memchr(head, 0xA4, len) == NULL))
 		return CHARSET_FALLBACK;
 	return found;
 }

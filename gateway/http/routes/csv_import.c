@@ -36,7 +36,7 @@ typedef struct Import
 	Charset charset;
 	bool body_done;
 	PaceTurn turn; /* to write a part */
-	Buf head;	   /* of the body, until its encoding is known */
+	Buf head;	   /* of the body, not yet converted */
 	Buf bytes;	   /* in UTF-8, not yet written */
 	int64_t import_id;
 	int part;
@@ -229,13 +229,56 @@ import_on_turn(void *arg)
 		import_put_part(request);
 }
 
-/* Does what can be done, after each piece of the body and each result. */
+/* Finds the encoding, in the first bytes of the body. False: answered. */
+static bool
+import_begin_text(Request *request)
+{
+	Import *import = request->own;
+	const char *name = import->options.encoding;
+
+	if (name == NULL)
+		name = charset_guess(import->head.data != NULL ? import->head.data : "", import->head.len, import->body_done);
+	if (charset_begin(&import->charset, name))
+		return true;
+	request_error_code(request, 400, "csv_encoding", "this system has no converter for the encoding");
+	return false;
+}
+
+/* Converts what has come, once the encoding is known. False: answered. */
+static bool
+import_convert(Request *request)
+{
+	Import *import = request->own;
+	Buf head;
+	bool valid;
+
+	if (import->charset.name == NULL)
+	{
+		if (import->head.len < CSV_HEAD_BYTES && !import->body_done)
+			return true;
+		if (!import_begin_text(request))
+			return false;
+	}
+	head = buf_take(&import->head);
+	valid = head.len == 0 || charset_convert(&import->charset, head.data, head.len, &import->bytes);
+	buf_free(&head);
+	if (!valid || (import->body_done && !charset_end(&import->charset)))
+		import_refuse_encoding(request, &import->charset);
+	else if (buf_failed(&import->bytes))
+		request_out_of_memory(request);
+	else
+		return true;
+	return false;
+}
+
+/* Does what can be done, after each piece of the body and each result. An import whose begin was not answered could not
+ * be removed, so nothing is converted, which may fail, before. */
 static void
 import_continue(Request *request)
 {
 	Import *import = request->own;
 
-	if (request_is_answered(request))
+	if (request_is_answered(request) || (import->state == IMPORT_WRITING && !import_convert(request)))
 		return;
 	if (import->state == IMPORT_WRITING)
 	{
@@ -247,7 +290,7 @@ import_continue(Request *request)
 		else if (import->body_done && !import->turn.taken)
 			import_end(request);
 	}
-	conn_pause(request->conn, import->bytes.len > IMPORT_PART_BYTES);
+	conn_pause(request->conn, import->head.len + import->bytes.len > IMPORT_PART_BYTES);
 }
 
 static void
@@ -286,41 +329,6 @@ import_authenticated(Request *request)
 
 /* ---- the request ---- */
 
-/* Converts a piece of the body. False: answered. */
-static bool
-import_convert(Request *request, const char *data, size_t len)
-{
-	Import *import = request->own;
-
-	if (!charset_convert(&import->charset, data, len, &import->bytes))
-		import_refuse_encoding(request, &import->charset);
-	else if (buf_failed(&import->bytes))
-		request_out_of_memory(request);
-	else
-		return true;
-	return false;
-}
-
-/* The head of the body is there. False: answered. */
-static bool
-import_begin_text(Request *request)
-{
-	Import *import = request->own;
-	const char *name = import->options.encoding;
-	Buf head = buf_take(&import->head);
-	bool done;
-
-	if (name == NULL)
-		name = charset_guess(head.data != NULL ? head.data : "", head.len, import->body_done);
-	done = charset_begin(&import->charset, name);
-	if (!done)
-		request_error_code(request, 400, "csv_encoding", "this system has no converter for the encoding");
-	else if (head.len > 0)
-		done = import_convert(request, head.data, head.len);
-	buf_free(&head);
-	return done;
-}
-
 static void
 import_body(Request *request, const char *data, size_t len)
 {
@@ -328,21 +336,12 @@ import_body(Request *request, const char *data, size_t len)
 
 	if (request_is_answered(request))
 		return;
-	if (request->received > gateway.config.max_upload_bytes)
-	{
-		import_refuse_size(request);
-		return;
-	}
-	if (import->charset.name != NULL)
-	{
-		if (import_convert(request, data, len))
-			import_continue(request);
-		return;
-	}
 	buf_put(&import->head, data, len);
 	if (buf_failed(&import->head))
 		request_out_of_memory(request);
-	else if (import->head.len < CSV_HEAD_BYTES || import_begin_text(request))
+	else if (request->received > gateway.config.max_upload_bytes)
+		import_refuse_size(request);
+	else
 		import_continue(request);
 }
 
@@ -387,13 +386,6 @@ import_begin(Request *request)
 void
 import_body_end(Request *request)
 {
-	Import *import = request->own;
-
-	import->body_done = true;
-	if (request_is_answered(request) || (import->charset.name == NULL && !import_begin_text(request)))
-		return;
-	if (!charset_end(&import->charset))
-		import_refuse_encoding(request, &import->charset);
-	else
-		import_continue(request);
+	((Import *) request->own)->body_done = true;
+	import_continue(request);
 }

@@ -50,7 +50,7 @@ import_read_options(Request *request, ImportOptions *options)
 		problem = "the format is csv, tsv or jsonl";
 	else if (!options_read_text(request, "separator", options->separator, sizeof(options->separator)) ||
 			 (request_has_arg(request, "separator") && options->separator[0] == '\0'))
-		problem = "the separator is one ASCII character other than a line end";
+		problem = CSV_SEPARATOR_IS;
 	else if (!options_read_text(request, "quote", options->quote, sizeof(options->quote)))
 		problem = "the quote is one ASCII character other than a line end, or empty";
 	else if (!options_read_text(request, "decimal", options->decimal, sizeof(options->decimal)))

@@ -31,7 +31,7 @@ END $$;
 -- the separator is recognised, and said if it is no comma
 SELECT pg_temp.became('27.02.2018;Småsparing;-50,00');
 SELECT pg_temp.became(E'a\tb\n1,5\t2,5\n');
-SELECT csv, pg_temp.read(csv) FROM unnest(ARRAY[
+SELECT csv, pg_temp.read(csv, ', lenient => true') FROM unnest(ARRAY[
 	E'a,b\n1,2\n',
 	E'a;b;c\n1,5;2;3\n',
 	E'"a,b";c\n"d\n,;e";f',
@@ -47,7 +47,7 @@ SELECT csv, pg_temp.read(csv) FROM unnest(ARRAY[
 	E'5" pipe;3\n6" pipe;4\n',
 	E'sep=;\r\na,b;c\r\n', E'sep=|\na;b;c', E'sep=,\na;b,c', E'sep=;;\na', 'sep=;', E'\uFEFFsep=\t\na\tb',
 	E'a,b\r1,2\r\n3,4\n5,6'
-]) csv WHERE pg_temp.refused(csv, ', lenient => true') !~ '^[0-9A-Z]{5} ';
+]) csv;
 -- not if it is given, nor of TSV
 SELECT pg_temp.became('a;b,c', $$, separator => ','$$), pg_temp.became('a;b,c', $$, separator => ';'$$), pg_temp.became('a b c', $$, separator => ' '$$),
 	pg_temp.became(E'a;b;c,d', $$, format => 'tsv'$$), pg_temp.became(E'sep=;\na;b', $$, separator => ','$$);
@@ -88,31 +88,34 @@ SELECT options, pg_temp.refused('a', options) FROM unnest(ARRAY['separator => ''
 
 -- what export_csv writes is imported to equal cells, in each format, whatever the contents; and so are single columns
 SELECT setseed(0.5);
-CREATE TEMP TABLE trip (n int, cols int, sheet_id bigint);
 CREATE FUNCTION pg_temp.random_content() RETURNS text LANGUAGE sql VOLATILE AS $$
 	SELECT coalesce(string_agg((ARRAY['"', E'\t', E'\r', E'\n', '''', ',', ';', '|', ' ', '=', 'sep=;', '1', '5', 'a', 'ä', '🙂', E'\\', '[', E'\uFEFF', '-', '.', E'\u0001'])[1 + floor(random() * 22)], ''), '')
 	FROM generate_series(1, (random() * random() * 12)::int)
 $$;
+SET client_min_messages = warning;
 DO $$
 DECLARE
 	cols int;
 	id bigint;
+	again bigint;
+	format text;
+	made text[];
 BEGIN
-	FOR n IN 1 .. 60 LOOP
+	FOR n IN 1 .. 100 LOOP
 		cols := 1 + n % 4;
 		id := sheet.create('trip');
 		PERFORM sheet.set_range(id, 'A1', (SELECT array_agg(r) FROM (SELECT (SELECT array_agg(pg_temp.random_content() || repeat('', c + i)) FROM generate_series(1, cols) c) r FROM generate_series(1, 8) i) x));
-		INSERT INTO trip VALUES (n, cols, id);
+		SELECT array_agg(a1 || ' ' || content) INTO made FROM sheet.range(id);
+		FOREACH format IN ARRAY ARRAY['csv', 'tsv', 'jsonl'] LOOP
+			again := sheet.import_csv('again', sheet.export_csv(id, format => format), format);
+			IF (SELECT array_agg(a1 || ' ' || content) FROM sheet.range(again)) IS DISTINCT FROM made THEN
+				RAISE '% % differs: %', n, format, sheet.export_csv(id, format => format);
+			END IF;
+			PERFORM sheet.purge(again);
+		END LOOP;
+		PERFORM sheet.purge(id);
 	END LOOP;
 END $$;
-SET client_min_messages = warning;
-SELECT f.format, count(*), count(*) FILTER (WHERE again.cells IS DISTINCT FROM made.cells) AS differ
-FROM trip t, unnest(ARRAY['csv', 'tsv', 'jsonl']) f(format),
-	LATERAL (SELECT sheet.import_csv('again', sheet.export_csv(t.sheet_id, format => f.format), f.format) AS id) i,
-	LATERAL (SELECT array_agg((a1, content)) AS cells FROM sheet.range(i.id)) again,
-	LATERAL (SELECT array_agg((a1, content)) AS cells FROM sheet.range(t.sheet_id)) made
-GROUP BY 1 ORDER BY 1;
-SELECT count(sheet.purge(sheet_id)) > 0 AS purged FROM sheet.list WHERE name IN ('trip', 'again');
 RESET client_min_messages;
 
 -- into a sheet: an empty field clears its cell, and nothing is changed if it fails
@@ -134,6 +137,6 @@ SELECT count(*) AS parts_left FROM sheet.import_part;
 SELECT sheet.import_begin('json parts', NULL, :importer) AS import \gset
 SELECT sheet.import_put(:import, 0, E'["a","\\\\u00'), sheet.import_put(:import, 1, E'e4\\\\ud83d'), sheet.import_put(:import, 2, E'\\\\ude42",tr'), sheet.import_put(:import, 3, E'ue,1'), sheet.import_put(:import, 4, E'2]\r'),
 	sheet.import_put(:import, 5, E'\n['), sheet.import_put(:import, 6, E'null,"x"]');
-SELECT sheet_id AS parts, taken_separator, forgiven, forgiven_line FROM sheet.import_end(:import, format => 'jsonl') \gset
-SELECT sheet.export_csv(:parts, format => 'jsonl'), :'taken_separator' = '' AS none;
+SELECT sheet_id AS parts, coalesce(taken_separator, 'none') AS separator FROM sheet.import_end(:import, format => 'jsonl') \gset
+SELECT sheet.export_csv(:parts, format => 'jsonl'), :'separator' AS separator;
 SELECT sheet.purge(:id), sheet.purge(:parts);
