@@ -6,7 +6,8 @@
  *
  * A lenient reader takes three forms more: a quote inside an unquoted field is a character, blanks around a quoted
  * field are passed over, and text behind a closing quote is appended, quotes in it being characters. It counts the
- * fields that have one of these. A quoted field without an end is refused by both, since it would take all that follows.
+ * fields that have one of these. A quoted field without an end is refused by both, since it would take all that
+ * follows.
  */
 #include "common/csv.h"
 

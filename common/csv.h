@@ -1,5 +1,6 @@
 /*
- * csv.h - separated values: reading and writing RFC 4180 and its dialects, and reading JSON Lines. Pure C, no allocation.
+ * csv.h - separated values: reading and writing RFC 4180 and its dialects, and reading JSON Lines. Pure C, no
+ * allocation.
  *
  * docs/design/interchange.md says which dialects there are, and how the separator is recognised.
  */
@@ -11,7 +12,7 @@
 #include <stdint.h>
 
 #define CSV_HEAD_BYTES 65536 /* of a text, in which the separator is recognised */
-#define CSV_NO_QUOTE   256 /* no byte */
+#define CSV_NO_QUOTE   256	 /* no byte */
 
 typedef enum CsvStatus
 {

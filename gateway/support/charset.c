@@ -23,38 +23,15 @@ typedef struct CharsetName
 } CharsetName;
 
 static const CharsetName charset_names[] = {
-	{"UTF-8", NULL},
-	{"UTF-16LE", NULL},
-	{"UTF-16BE", NULL},
-	{"GB18030", NULL},
-	{"Big5", NULL},
-	{"Shift_JIS", "CP932"}, /* as Windows writes it, which has more characters */
-	{"EUC-JP", NULL},
-	{"EUC-KR", "UHC"}, /* the same */
-	{"KOI8-R", NULL},
-	{"windows-1250", NULL},
-	{"windows-1251", NULL},
-	{"windows-1252", NULL},
-	{"windows-1253", NULL},
-	{"windows-1254", NULL},
-	{"windows-1255", NULL},
-	{"windows-1256", NULL},
-	{"windows-1257", NULL},
-	{"windows-1258", NULL},
-	{"ISO-8859-1", NULL},
-	{"ISO-8859-2", NULL},
-	{"ISO-8859-3", NULL},
-	{"ISO-8859-4", NULL},
-	{"ISO-8859-5", NULL},
-	{"ISO-8859-6", NULL},
-	{"ISO-8859-7", NULL},
-	{"ISO-8859-8", NULL},
-	{"ISO-8859-9", NULL},
-	{"ISO-8859-10", NULL},
-	{"ISO-8859-11", NULL},
-	{"ISO-8859-13", NULL},
-	{"ISO-8859-14", NULL},
-	{"ISO-8859-15", NULL},
+	{"UTF-8", NULL},		{"UTF-16LE", NULL},		{"UTF-16BE", NULL},		{"GB18030", NULL},
+	{"Big5", NULL},			{"Shift_JIS", "CP932"}, /* as Windows writes it, which has more characters */
+	{"EUC-JP", NULL},		{"EUC-KR", "UHC"},		/* the same */
+	{"KOI8-R", NULL},		{"windows-1250", NULL}, {"windows-1251", NULL}, {"windows-1252", NULL},
+	{"windows-1253", NULL}, {"windows-1254", NULL}, {"windows-1255", NULL}, {"windows-1256", NULL},
+	{"windows-1257", NULL}, {"windows-1258", NULL}, {"ISO-8859-1", NULL},	{"ISO-8859-2", NULL},
+	{"ISO-8859-3", NULL},	{"ISO-8859-4", NULL},	{"ISO-8859-5", NULL},	{"ISO-8859-6", NULL},
+	{"ISO-8859-7", NULL},	{"ISO-8859-8", NULL},	{"ISO-8859-9", NULL},	{"ISO-8859-10", NULL},
+	{"ISO-8859-11", NULL},	{"ISO-8859-13", NULL},	{"ISO-8859-14", NULL},	{"ISO-8859-15", NULL},
 	{"ISO-8859-16", NULL},
 };
 
@@ -119,7 +96,8 @@ charset_of_statistics(const char *head, size_t len)
 	uchardet_delete(detector);
 	if (found == NULL || strcmp(found, "UTF-8") == 0)
 		return CHARSET_FALLBACK;
-	/* windows-1252 has characters where these have control characters. The euro sign is at another place in the latter. */
+	/* windows-1252 has characters where these have control characters. The euro sign is at another place in the latter.
+	 */
 	if (strcmp(found, "ISO-8859-1") == 0 || (strcmp(found, "ISO-8859-15") == 0 && memchr(head, 0xA4, len) == NULL))
 		return CHARSET_FALLBACK;
 	return found;

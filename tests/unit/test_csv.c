@@ -31,7 +31,10 @@ read_all(const char *text, size_t len)
 			(size_t) snprintf(out + used, sizeof(out) - used, "%u:%u=%.*s|", field.row, field.col, (int) n, content);
 	}
 	if (status != CSV_END)
-		snprintf(out + used, sizeof(out) - used, status == CSV_UNCLOSED ? "unclosed" : status == CSV_NOT_JSON ? "no json" : "stray");
+		snprintf(out + used, sizeof(out) - used,
+				 status == CSV_UNCLOSED	  ? "unclosed"
+				 : status == CSV_NOT_JSON ? "no json"
+										  : "stray");
 	free(copy);
 	return out;
 }
@@ -71,7 +74,10 @@ read_pieces(const char *text, size_t len, size_t first, size_t piece)
 		reader.more = end < len;
 	}
 	if (status != CSV_END)
-		snprintf(out + used, sizeof(out) - used, status == CSV_UNCLOSED ? "unclosed" : status == CSV_NOT_JSON ? "no json" : "stray");
+		snprintf(out + used, sizeof(out) - used,
+				 status == CSV_UNCLOSED	  ? "unclosed"
+				 : status == CSV_NOT_JSON ? "no json"
+										  : "stray");
 	free(copy);
 	return out;
 }

@@ -33,8 +33,8 @@ PG_FUNCTION_INFO_V1(sheet_import_abort);
 #define IMPORT_MIN_ROWS	  100
 #define IMPORT_MIN_COLS	  26
 #define IMPORT_PART_BYTES 262144
-#define IMPORT_BYTES	  (1024 * 1024)						/* of the contents of a batch */
-#define IMPORT_FIELD_MAX  (12 * SHEET_MAX_CHARS + 64)		/* bytes: all characters pairs of escapes of JSON */
+#define IMPORT_BYTES	  (1024 * 1024)				  /* of the contents of a batch */
+#define IMPORT_FIELD_MAX  (12 * SHEET_MAX_CHARS + 64) /* bytes: all characters pairs of escapes of JSON */
 
 static CatalogQuery import_insert = {
 	"INSERT INTO sheet.import (name, uid, link_role) VALUES ($1, $2, $3) RETURNING import_id",
@@ -176,9 +176,10 @@ input_next(CsvInput *input, CsvField *field)
 	if (status == CSV_MORE && (input->options.dialect.json || input_field_ends(input)))
 		input_refuse_long(field->line, field->col);
 	if (status == CSV_NOT_JSON)
-		ereport(ERROR, (errcode(ERRCODE_BAD_COPY_FILE_FORMAT), errmsg("the JSON Lines are malformed"),
-						errdetail("Each line is an array of strings, numbers, booleans and nulls, in UTF-8 without NUL."),
-						INPUT_CONTEXT(field->line, field->col)));
+		ereport(ERROR,
+				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT), errmsg("the JSON Lines are malformed"),
+				 errdetail("Each line is an array of strings, numbers, booleans and nulls, in UTF-8 without NUL."),
+				 INPUT_CONTEXT(field->line, field->col)));
 	ereport(ERROR,
 			(errcode(ERRCODE_BAD_COPY_FILE_FORMAT), errmsg("the CSV is malformed"),
 			 errdetail(status == CSV_STRAY_QUOTE ? "A quote stands inside a field that is not quoted, or text follows "
@@ -294,8 +295,9 @@ csv_arg_options(FunctionCallInfo fcinfo, int arg, CsvOptions *options)
 
 	for (int i = 0; i < 6; i++)
 		texts[i] = i == 3 || i == 5 || PG_ARGISNULL(arg + i) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(arg + i));
-	problem = csv_options_parse(options, texts[0], texts[1], texts[2], !PG_ARGISNULL(arg + 3) && PG_GETARG_BOOL(arg + 3),
-								texts[4], PG_ARGISNULL(arg + 5) || PG_GETARG_BOOL(arg + 5));
+	problem =
+		csv_options_parse(options, texts[0], texts[1], texts[2], !PG_ARGISNULL(arg + 3) && PG_GETARG_BOOL(arg + 3),
+						  texts[4], PG_ARGISNULL(arg + 5) || PG_GETARG_BOOL(arg + 5));
 	if (problem != NULL)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s", problem)));
 }
@@ -335,8 +337,7 @@ csv_run(CsvInput *input, text *csv, CsvTarget *target, int64 as_uid)
 	csv_measure(input, target->row, target->col, &rows, &cols);
 	if (is_new)
 	{
-		target->sheet_id =
-			csv_create_sheet(target->name, target->link_role, CATALOG_INT64(as_uid), rows, cols);
+		target->sheet_id = csv_create_sheet(target->name, target->link_role, CATALOG_INT64(as_uid), rows, cols);
 		uid = (uint64) permission_uid(as_uid);
 	}
 	input_begin(input, csv);

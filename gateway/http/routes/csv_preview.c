@@ -59,9 +59,8 @@ import_read_options(Request *request, ImportOptions *options)
 		problem = "lenient is true or false";
 	else if (!options_read_bool(request, "formulas", &formulas))
 		problem = "formulas is true or false";
-	else if (request_has_arg(request, "encoding") &&
-			 (!request_arg(request, "encoding", encoding, sizeof(encoding)) ||
-			  (options->encoding = charset_find(encoding)) == NULL))
+	else if (request_has_arg(request, "encoding") && (!request_arg(request, "encoding", encoding, sizeof(encoding)) ||
+													  (options->encoding = charset_find(encoding)) == NULL))
 		problem = "the encoding is one of " CHARSET_NAMES;
 	options->no_quote = request_has_arg(request, "quote") && options->quote[0] == '\0';
 	if (problem == NULL)

@@ -128,7 +128,9 @@ SELECT sheet.export_csv(:id, format => 'jsonl');
 SELECT sheet.account_create('csv importer', NULL, 'x') AS importer \gset
 SELECT sheet.import_begin(NULL, NULL, :importer) AS import \gset
 SELECT sheet.import_put(:import, 0, 'a'), sheet.import_put(:import, 1, ';"b'), sheet.import_put(:import, 2, E'" c\n1,5;2,5');
+\set VERBOSITY sqlstate
 SELECT sheet.import_end(:import, :id, 'A1', lenient => true) IS NULL;
+\set VERBOSITY terse
 SELECT sheet.import_end(:import) IS NULL;
 SELECT sheet.share(:id, 'csv importer', 'editor');
 SELECT sheet_id = :id AS into_it, seq > 0 AS changed, taken_separator, forgiven, forgiven_line FROM sheet.import_end(:import, :id, 'A1', lenient => true);
