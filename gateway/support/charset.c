@@ -16,55 +16,45 @@
 #define CHARSET_GROWTH	 3 /* bytes of UTF-8 for one of the others, at most */
 #define CHARSET_FALLBACK "windows-1252"
 
-typedef struct CharsetName
-{
-	const char *name;
-	const char *converter; /* as the system calls it; NULL: by its name */
-} CharsetName;
-
-static const CharsetName charset_names[] = {
-	{"UTF-8", NULL},		{"UTF-16LE", NULL},		{"UTF-16BE", NULL},		{"GB18030", NULL},
-	{"Big5", NULL},			{"Shift_JIS", "CP932"}, /* as Windows writes it, which has more characters */
-	{"EUC-JP", NULL},		{"EUC-KR", "UHC"},		/* the same */
-	{"KOI8-R", NULL},		{"windows-1250", NULL}, {"windows-1251", NULL}, {"windows-1252", NULL},
-	{"windows-1253", NULL}, {"windows-1254", NULL}, {"windows-1255", NULL}, {"windows-1256", NULL},
-	{"windows-1257", NULL}, {"windows-1258", NULL}, {"ISO-8859-1", NULL},	{"ISO-8859-2", NULL},
-	{"ISO-8859-3", NULL},	{"ISO-8859-4", NULL},	{"ISO-8859-5", NULL},	{"ISO-8859-6", NULL},
-	{"ISO-8859-7", NULL},	{"ISO-8859-8", NULL},	{"ISO-8859-9", NULL},	{"ISO-8859-10", NULL},
-	{"ISO-8859-11", NULL},	{"ISO-8859-13", NULL},	{"ISO-8859-14", NULL},	{"ISO-8859-15", NULL},
-	{"ISO-8859-16", NULL},
+static const char *const charset_names[] = {
+	"UTF-8",		"UTF-16LE",		"UTF-16BE",		"GB18030",		"Big5",			"Shift_JIS",	"EUC-JP",
+	"EUC-KR",		"KOI8-R",		"windows-1250", "windows-1251", "windows-1252", "windows-1253", "windows-1254",
+	"windows-1255", "windows-1256", "windows-1257", "windows-1258", "ISO-8859-1",	"ISO-8859-2",	"ISO-8859-3",
+	"ISO-8859-4",	"ISO-8859-5",	"ISO-8859-6",	"ISO-8859-7",	"ISO-8859-8",	"ISO-8859-9",	"ISO-8859-10",
+	"ISO-8859-11",	"ISO-8859-13",	"ISO-8859-14",	"ISO-8859-15",	"ISO-8859-16",
 };
-
-static const CharsetName *
-charset_find_name(const char *name)
-{
-	for (size_t i = 0; i < sizeof(charset_names) / sizeof(charset_names[0]); i++)
-	{
-		if (strcasecmp(charset_names[i].name, name) == 0)
-			return &charset_names[i];
-	}
-	return NULL;
-}
 
 const char *
 charset_find(const char *name)
 {
-	const CharsetName *found = charset_find_name(name);
+	for (size_t i = 0; i < sizeof(charset_names) / sizeof(charset_names[0]); i++)
+	{
+		if (strcasecmp(charset_names[i], name) == 0)
+			return charset_names[i];
+	}
+	return NULL;
+}
 
-	return found != NULL ? found->name : NULL;
+/* As the system calls it. Of two, what Windows writes, which has more characters. */
+static const char *
+charset_converter(const char *name)
+{
+	if (strcmp(name, "Shift_JIS") == 0)
+		return "CP932";
+	return strcmp(name, "EUC-KR") == 0 ? "UHC" : name;
 }
 
 /* ---- recognition ---- */
 
 /* UTF-16 without a mark, of which half of the characters at least are those of ASCII. NULL: it is none. */
 static const char *
-charset_of_zeros(const char *head, size_t len)
+charset_of_zeros(const char *head, size_t len, bool whole)
 {
 	size_t zeros[2] = {0, 0};
 
 	for (size_t i = 0; i < len; i++)
 		zeros[i % 2] += head[i] == '\0';
-	if (len % 2 != 0 || (zeros[0] + zeros[1]) * 4 < len || zeros[0] * zeros[1] != 0)
+	if ((whole && len % 2 != 0) || (zeros[0] + zeros[1]) * 4 < len || zeros[0] * zeros[1] != 0)
 		return NULL;
 	return zeros[0] > 0 ? "UTF-16BE" : zeros[1] > 0 ? "UTF-16LE" : NULL;
 }
@@ -115,7 +105,7 @@ charset_guess(const char *head, size_t len, bool whole)
 	if (utf8_check(head, whole ? len : charset_without_cut(head, len), NULL) ||
 		(len >= 3 && memcmp(head, "\xEF\xBB\xBF", 3) == 0))
 		return "UTF-8";
-	name = charset_of_zeros(head, len);
+	name = charset_of_zeros(head, len, whole);
 	return name != NULL ? name : charset_of_statistics(head, len);
 }
 
@@ -130,12 +120,10 @@ charset_is_utf8(const Charset *charset)
 bool
 charset_begin(Charset *charset, const char *name)
 {
-	const CharsetName *found = charset_find_name(name);
-
-	*charset = (Charset){.name = found->name};
+	*charset = (Charset){.name = name};
 	if (charset_is_utf8(charset))
 		return true;
-	charset->converter = iconv_open("UTF-8", found->converter != NULL ? found->converter : found->name);
+	charset->converter = iconv_open("UTF-8", charset_converter(name));
 	if (charset->converter != (iconv_t) -1)
 		return true;
 	charset->name = NULL;
