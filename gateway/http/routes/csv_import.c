@@ -240,7 +240,7 @@ import_begin_text(Request *request)
 		name = charset_guess(import->head.data != NULL ? import->head.data : "", import->head.len, import->body_done);
 	if (charset_begin(&import->charset, name))
 		return true;
-	request_error_code(request, 400, "csv_encoding", "this system has no converter for the encoding");
+	request_error(request, 400, "this system has no converter for the encoding");
 	return false;
 }
 

@@ -204,7 +204,7 @@ route_preview_import(Request *request)
 	if (options.encoding == NULL)
 		options.encoding = charset_guess(head, request->body.len, !cut);
 	if (!charset_begin(&charset, options.encoding))
-		request_error_code(request, 400, "csv_encoding", "this system has no converter for the encoding");
+		request_error(request, 400, "this system has no converter for the encoding");
 	else if (!charset_convert(&charset, head, request->body.len, &text) || (!cut && !charset_end(&charset)))
 		import_refuse_encoding(request, &charset);
 	else if (buf_failed(&text))
