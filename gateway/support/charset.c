@@ -15,6 +15,7 @@
 
 #define CHARSET_GROWTH	 3 /* bytes of UTF-8 for one of the others, at most */
 #define CHARSET_FALLBACK "windows-1252"
+#define CHARSET_SURE	 20 /* bytes that are not ASCII, from which on statistics tell encodings of single bytes apart */
 
 static const char *const charset_names[] = {
 	"UTF-8",		"UTF-16LE",		"UTF-16BE",		"GB18030",		"Big5",			"Shift_JIS",	"EUC-JP",
@@ -70,6 +71,23 @@ charset_without_cut(const char *head, size_t len)
 	return back < len && (uint8_t) head[len - 1 - back] >= 0xC2 ? len - 1 - back : len;
 }
 
+/* Does each byte stand for a character? */
+static bool
+charset_is_single_byte(const char *name)
+{
+	return strncmp(name, "ISO-", 4) == 0 || strncmp(name, "windows-", 8) == 0 || strcmp(name, "KOI8-R") == 0;
+}
+
+static size_t
+charset_count_high(const char *head, size_t len)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < len; i++)
+		count += (uint8_t) head[i] >= 0x80;
+	return count;
+}
+
 static const char *
 charset_of_statistics(const char *head, size_t len)
 {
@@ -85,6 +103,8 @@ charset_of_statistics(const char *head, size_t len)
 	}
 	uchardet_delete(detector);
 	if (found == NULL || strcmp(found, "UTF-8") == 0)
+		return CHARSET_FALLBACK;
+	if (charset_is_single_byte(found) && charset_count_high(head, len) < CHARSET_SURE)
 		return CHARSET_FALLBACK;
 	/* windows-1252 has characters where these have control characters. The euro sign is at another place in the latter.
 	 */

@@ -229,6 +229,8 @@ test('a file of a bank is read as it is meant, and the answer says what was take
 	const again = await importNew(anna, Buffer.from('27.02.2018;Småsparing;"-1.050,00" \n', 'latin1'), { decimal: ',', lenient: true });
 	assert.deepEqual([again.json.encoding, again.json.separator, again.json.forgiven, again.json.forgivenLine], ['windows-1252', ';', 1, 1]);
 	assert.deepEqual(await rowsOf(anna, again.json.id), [['27.02.2018', 'Småsparing', '-1050.00']]);
+	for (const few of ['año;niño', 'café,1', 'a,köln', 'Größe;Müller', 'Søren;Århus', 'naïve;résumé', 'preço;ação;não'])
+		assert.deepEqual([few, (await preview(anna, Buffer.from(few, 'latin1'))).json.encoding], [few, 'windows-1252']);
 	const lines = await importNew(anna, '["=A1",1E5,"1E5"]', { format: 'jsonl', formulas: false });
 	assert.deepEqual([lines.json.separator, await rowsOf(anna, lines.json.id)], [null, [["'=A1", '1E5', "'1E5"]]]);
 	assert.deepEqual(await rowsOf(anna, (await importNew(anna, "'a,b',c", { quote: "'", separator: ',' })).json.id), [['a,b', 'c']]);
