@@ -40,7 +40,7 @@ demo_import() {
 	made=$(cluster_psql -1 -f - -v "file=$run_dir/app/examples/airports.csv" <<-'SQL'
 		\set csv `cat :'file'`
 		SELECT uid FROM sheet.account_find('demo') \gset
-		SELECT sheet.import_csv('US airports', :'csv', :uid) AS id \gset
+		SELECT sheet.import_csv('US airports', :'csv', as_uid => :uid) AS id \gset
 		SELECT sheet.share_link(:id, 'editor', :uid) AS key \gset
 		SELECT sheet.commit(:id, 'as imported', :uid) \g /dev/null
 		SELECT 'CREATE ROLE demo LOGIN' WHERE to_regrole('demo') IS NULL \gexec

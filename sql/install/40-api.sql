@@ -169,14 +169,16 @@ COMMENT ON FUNCTION sheet.create_view(bigint, name, boolean) IS
 	'Creates a view of the sheet in the current schema. The contents of the first row are the '
 	'column names, all of type text.';
 
-CREATE FUNCTION sheet.import_csv(name text, csv text, as_uid bigint DEFAULT NULL) RETURNS bigint
+CREATE FUNCTION sheet.import_csv(name text, csv text, format text DEFAULT 'csv', separator text DEFAULT NULL, quote text DEFAULT '"',
+	lenient boolean DEFAULT false, decimal_point text DEFAULT '.', formulas boolean DEFAULT true, as_uid bigint DEFAULT NULL) RETURNS bigint
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_import_csv';
-COMMENT ON FUNCTION sheet.import_csv(text, text, bigint) IS
-	'Creates a sheet from CSV (RFC 4180) and returns its id.';
-CREATE FUNCTION sheet.import_csv_into(sheet_id bigint, ref text, csv text, as_uid bigint DEFAULT NULL) RETURNS bigint
+COMMENT ON FUNCTION sheet.import_csv(text, text, text, text, text, boolean, text, boolean, bigint) IS
+	'Creates a sheet from CSV, TSV or JSON Lines, and returns its id.';
+CREATE FUNCTION sheet.import_csv_into(sheet_id bigint, ref text, csv text, format text DEFAULT 'csv', separator text DEFAULT NULL, quote text DEFAULT '"',
+	lenient boolean DEFAULT false, decimal_point text DEFAULT '.', formulas boolean DEFAULT true, as_uid bigint DEFAULT NULL) RETURNS bigint
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_import_csv_into';
-COMMENT ON FUNCTION sheet.import_csv_into(bigint, text, text, bigint) IS
-	'Sets cells from CSV, with ref as the upper left corner, and returns the last seq. Editors.';
+COMMENT ON FUNCTION sheet.import_csv_into(bigint, text, text, text, text, text, boolean, text, boolean, bigint) IS
+	'Sets cells from CSV, TSV or JSON Lines, with ref as the upper left corner, and returns the last seq. Editors.';
 CREATE FUNCTION sheet.export_csv(sheet_id bigint, ref text DEFAULT NULL, escape_formulas boolean DEFAULT false, format text DEFAULT 'csv')
 	RETURNS text
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_export_csv';
@@ -205,7 +207,8 @@ CREATE UNLOGGED TABLE sheet.import (
 	begun_at timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX import_begun_idx ON sheet.import (begun_at);
-COMMENT ON TABLE sheet.import IS 'CSV that is being uploaded, to become a sheet.';
+COMMENT ON TABLE sheet.import IS 'CSV that is being uploaded, to become cells.';
+COMMENT ON COLUMN sheet.import.name IS 'of the new sheet; empty: it is for one that is there';
 COMMENT ON COLUMN sheet.import.parts IS 'number of parts that have come';
 CREATE UNLOGGED TABLE sheet.import_part (
 	import_id bigint NOT NULL,
@@ -219,15 +222,20 @@ COMMENT ON TABLE sheet.import_part IS 'The bytes of imports, in parts of at most
 CREATE FUNCTION sheet.import_begin(name text, link_role text, as_uid bigint) RETURNS bigint
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_import_begin';
 COMMENT ON FUNCTION sheet.import_begin(text, text, bigint) IS
-	'Begins the import of CSV, in parts, into a new sheet of the account, and returns its number. For gateways.';
+	'Begins the import of CSV, in parts, into a new sheet of the account, or (name null) into one that is there, and '
+	'returns its number. For gateways.';
 CREATE FUNCTION sheet.import_put(import_id bigint, part integer, data bytea) RETURNS void
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_import_put';
 COMMENT ON FUNCTION sheet.import_put(bigint, integer, bytea) IS
 	'Stores a part, of at most 262144 bytes. Parts are numbered from 0, and come in order. For gateways.';
-CREATE FUNCTION sheet.import_end(import_id bigint) RETURNS bigint
-	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_import_end';
-COMMENT ON FUNCTION sheet.import_end(bigint) IS
-	'Creates the sheet from the parts, removes them, and returns its id. For gateways.';
+CREATE FUNCTION sheet.import_end(import_id bigint, into_sheet bigint DEFAULT NULL, ref text DEFAULT NULL, format text DEFAULT 'csv', separator text DEFAULT NULL, quote text DEFAULT '"',
+	lenient boolean DEFAULT false, decimal_point text DEFAULT '.', formulas boolean DEFAULT true,
+	OUT sheet_id bigint, OUT seq bigint, OUT taken_separator text, OUT forgiven bigint, OUT forgiven_line bigint)
+	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_import_end';
+COMMENT ON FUNCTION sheet.import_end(bigint, bigint, text, text, text, text, boolean, text, boolean) IS
+	'Creates the sheet from the parts, or sets cells of into_sheet, with ref as the upper left corner; removes the '
+	'parts. Returns the sheet, the last seq, the separator, and how many fields had misplaced quotes, with the line of '
+	'the first one. For gateways.';
 CREATE FUNCTION sheet.import_abort(import_id bigint) RETURNS void
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_import_abort';
 COMMENT ON FUNCTION sheet.import_abort(bigint) IS 'Removes the parts of an import. For gateways.';

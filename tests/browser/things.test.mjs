@@ -150,6 +150,12 @@ test('around the grid', { timeout: 420000 }, async (t) => {
 		await page.keyboard.press('Escape');
 	});
 
+	/** Chooses a file, and says yes to its preview. */
+	const importFile = async (page, file) => {
+		await page.locator('input[type=file]').setInputFiles(file);
+		await page.getByRole('button', { name: 'Import', exact: true }).click();
+	};
+
 	await step('a sheet is downloaded as CSV, and CSV becomes a sheet', async () => {
 		const { page } = ann;
 		await page.locator('.bar .more').click();
@@ -160,7 +166,7 @@ test('around the grid', { timeout: 420000 }, async (t) => {
 		assert.equal(await fs.readFile(file, 'utf8'), 'Rent,from bob\r\nFood,\r\n');
 
 		await toList(ann);
-		await page.locator('input[type=file]').setInputFiles(file);
+		await importFile(page, file);
 		await ann.untilOpen();
 		assert.deepEqual([await title(ann), ...(await ann.cells('A1', 'B1', 'A2'))], ['Copied', 'Rent', 'from bob', 'Food']);
 
@@ -181,15 +187,36 @@ test('around the grid', { timeout: 420000 }, async (t) => {
 		await says(ann, 'Line 2, field 2: a quotation mark is misplaced, or not closed. Nothing was imported.');
 		await page.keyboard.press('Escape');
 		const other = path.join(directory, 'köln.csv');
-		await fs.writeFile(other, Buffer.from('a,k\u00f6ln', 'latin1'));
+		await fs.writeFile(other, Buffer.from('Ort;Wert;Maß\nK\u00f6ln;1.234,5;"5" Rohr\n', 'latin1'));
 		await page.locator('input[type=file]').setInputFiles(other);
-		await says(ann, 'Line 1, field 2: the file is not in UTF-8.');
-		await page.keyboard.press('Escape');
+		await says(ann, 'Line 2, field 3: a quotation mark is misplaced, or not closed. Nothing was imported.');
+		const dialog = page.getByRole('dialog', { name: 'Import CSV' });
+		const shown = () => dialog.locator('td').allTextContents();
+		assert.equal(await page.getByRole('button', { name: 'Import', exact: true }).isDisabled(), true);
+		assert.deepEqual([await dialog.getByLabel('Encoding').inputValue(), await dialog.getByLabel('Separator').inputValue()], ['windows-1252', ';']);
+		await dialog.getByLabel('Take misplaced quotation marks').check();
+		await waitUntil(async () => (await shown()).join('|') === 'Ort|Wert|Maß|Köln|1.234,5|5 Rohr', 'all rows to be shown');
+		await dialog.getByLabel('Numbers have a decimal comma').check();
+		await waitUntil(async () => (await shown())[4] === '1234.5', 'the number');
+		await dialog.getByLabel('Encoding').selectOption('windows-1251');
+		await waitUntil(async () => (await shown())[3] === 'Kцln', 'the other encoding');
+		await dialog.getByLabel('Encoding').selectOption('windows-1252');
+		await waitUntil(async () => (await shown())[3] === 'Köln', 'the encoding again');
+		await dialog.getByLabel('Separator').selectOption(',');
+		await waitUntil(async () => (await shown())[0] === 'Ort;Wert;Maß', 'the other separator');
+		await dialog.getByLabel('Separator').selectOption(';');
+		await waitUntil(async () => (await shown())[0] === 'Ort', 'the separator again');
+		await page.getByRole('button', { name: 'Import', exact: true }).click();
+		await ann.untilOpen();
+		await says(ann, 'Fields with misplaced quotation marks: 1, the first one in line 2.');
+		assert.deepEqual(await ann.cells('A1', 'A2', 'B2', 'C2'), ['Ort', 'Köln', '1234.5', '5 Rohr']);
+		await cluster.psql("SELECT sheet.purge(sheet_id) FROM sheet.sheet WHERE name = 'köln'");
+		await toList(ann);
 		// Excel's own: semicolons, and UTF-16 with tabs.
 		for (const [name, bytes] of [['Semikolon.csv', '\ufeffName;Wert, EUR\r\nMüller;"3;5"\r\n'], ['Unicode.txt', Buffer.from('\ufeffName\tWert, EUR\r\nMüller\t3;5\r\n', 'utf16le')]]) {
 			await fs.writeFile(path.join(directory, name), bytes);
 			await toList(ann);
-			await page.locator('input[type=file]').setInputFiles(path.join(directory, name));
+			await importFile(page, path.join(directory, name));
 			await ann.untilOpen();
 			assert.deepEqual(await ann.cells('A1', 'B1', 'A2', 'B2'), ['Name', 'Wert, EUR', 'Müller', '3;5'], name);
 			assert.equal(await page.evaluate(() => {
@@ -210,7 +237,7 @@ test('around the grid', { timeout: 420000 }, async (t) => {
 		await network.send('Network.emulateNetworkConditions', { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: 200000 });
 		const file = path.join(directory, 'large.csv');
 		await fs.writeFile(file, 'a,b,c\n'.repeat(1 << 20));
-		await page.locator('input[type=file]').setInputFiles(file);
+		await importFile(page, file);
 		await waitUntil(async () => Number(await cluster.psql('SELECT count(*) FROM sheet.import_part')) > 0, 'a part to arrive');
 		await page.getByRole('button', { name: 'Cancel' }).click();
 		await network.send('Network.emulateNetworkConditions', { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: -1 });

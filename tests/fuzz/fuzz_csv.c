@@ -1,10 +1,21 @@
 /*
- * fuzz_csv.c - a text as CSV: reading stays within it and moves forward, what is read is the same again when it has
- * been written, and a text that comes in pieces reads as the whole one.
+ * fuzz_csv.c - a text as CSV, in some dialects, and as JSON Lines: reading stays within it and moves forward, what is
+ * read is the same again when it has been written, and a text that comes in pieces reads as the whole one. A lenient
+ * reader refuses no more than a quote that is not closed, and reads what a strict one takes as that.
  */
-#include "api/functions/csv.h"
+#include "common/csv.h"
 
 #include "fuzz.h"
+
+static const CsvDialect strict = {.separator = ',', .quote = '"'};
+static const CsvDialect dialects[] = {
+	{.separator = ',', .quote = '"'},
+	{.separator = ',', .quote = '"', .lenient = true},
+	{.separator = ';', .quote = '\'', .lenient = true},
+	{.separator = '\t', .quote = CSV_NO_QUOTE},
+	{.separator = ' ', .quote = '"', .lenient = true},
+	{.json = true},
+};
 
 /* A field on its own, written and read. */
 static void
@@ -18,7 +29,7 @@ fuzz_write_back(const char *content, size_t len)
 	FUZZ_CHECK(written >= len && written <= 2 * len + 2 && csv_needs_quotes(content, len, ',') == (written > len));
 	if (len > 0)
 	{
-		csv_reader_init(&reader, text, written);
+		csv_reader_init(&reader, &strict, text, written);
 		FUZZ_CHECK(csv_read(&reader, &field) == CSV_FIELD && field.row == 0 && field.col == 0);
 		FUZZ_CHECK(csv_unquote(&field, again) == len && memcmp(again, content, len) == 0);
 		FUZZ_CHECK(csv_read(&reader, &field) == CSV_END);
@@ -27,7 +38,8 @@ fuzz_write_back(const char *content, size_t len)
 	free(again);
 }
 
-/* What was read, in a number: fields with their places and contents, and how the reading ended. */
+/* What was read, in a number: fields with their places and contents, and how the reading ended. Their texts, not the
+ * bytes: forms of one text are the same. */
 static uint64_t
 fuzz_digest(uint64_t digest, const CsvField *field, CsvStatus status)
 {
@@ -36,14 +48,18 @@ fuzz_digest(uint64_t digest, const CsvField *field, CsvStatus status)
 		return digest;
 	digest = (digest ^ field->row) * 1099511628211u;
 	digest = (digest ^ field->col) * 1099511628211u;
-	for (size_t i = 0; i < field->len; i++)
-		digest = (digest ^ (uint8_t) field->data[i]) * 1099511628211u;
+	digest = (digest ^ field->line) * 1099511628211u;
+	char *content = malloc(field->len + 1);
+	size_t len = csv_unquote(field, content);
+	for (size_t i = 0; i < len; i++)
+		digest = (digest ^ (uint8_t) content[i]) * 1099511628211u;
+	free(content);
 	return digest;
 }
 
 /* The same text in pieces of `piece` bytes, the first one with three more: see csv.h. */
 static uint64_t
-fuzz_digest_of_pieces(const char *data, size_t size, size_t piece)
+fuzz_digest_of_pieces(const CsvDialect *dialect, const char *data, size_t size, size_t piece)
 {
 	size_t end = size < piece + 3 ? size : piece + 3;
 	char *window = fuzz_copy((const uint8_t *) data, end);
@@ -52,7 +68,7 @@ fuzz_digest_of_pieces(const char *data, size_t size, size_t piece)
 	CsvField field;
 	CsvStatus status;
 
-	csv_reader_init(&reader, window, end);
+	csv_reader_init(&reader, dialect, window, end);
 	reader.more = end < size;
 	while ((status = csv_read(&reader, &field)) == CSV_FIELD || status == CSV_MORE)
 	{
@@ -75,18 +91,28 @@ fuzz_digest_of_pieces(const char *data, size_t size, size_t piece)
 	return fuzz_digest(digest, &field, status);
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* The content of a field has room, and is its text unless an option changes it. */
+static void
+fuzz_content(const CsvField *field, const char *text, size_t len)
 {
-	char *exact = fuzz_copy(data, size);
+	CsvOptions plain = {.formulas = true}, changed = {.decimal_comma = true};
+	char *content = malloc(field->len + 1);
+
+	FUZZ_CHECK(csv_content(&plain, field, content) == len && memcmp(content, text, len) == 0);
+	FUZZ_CHECK(csv_content(&changed, field, content) <= field->len + 1);
+	free(content);
+}
+
+static uint64_t
+fuzz_read(const CsvDialect *dialect, const char *exact, size_t size, CsvStatus *status)
+{
 	uint32_t row = 0, next_col = 0;
+	uint64_t digest = 0;
 	CsvReader reader;
 	CsvField field;
-	CsvStatus status;
-	uint64_t digest = 0;
 
-	csv_reader_init(&reader, exact, size);
-	while ((status = csv_read(&reader, &field)) == CSV_FIELD)
+	csv_reader_init(&reader, dialect, exact, size);
+	while ((*status = csv_read(&reader, &field)) == CSV_FIELD)
 	{
 		char *content = malloc(field.len + 1);
 		size_t len = csv_unquote(&field, content);
@@ -95,14 +121,36 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		FUZZ_CHECK((field.row == row && field.col == next_col) || (field.row > row && field.col == 0));
 		row = field.row;
 		next_col = field.col + 1;
-		fuzz_write_back(content, len);
+		fuzz_content(&field, content, len);
+		if (dialect == dialects)
+			fuzz_write_back(content, len);
 		free(content);
-		digest = fuzz_digest(digest, &field, status);
+		digest = fuzz_digest(digest, &field, *status);
 	}
-	digest = fuzz_digest(digest, &field, status);
-	for (size_t piece = 1; piece < 8; piece++)
-		FUZZ_CHECK(fuzz_digest_of_pieces(exact, size, piece) == digest);
-	FUZZ_CHECK(status != CSV_END || reader.pos == reader.end);
+	FUZZ_CHECK(*status != CSV_MORE && (*status != CSV_END || reader.pos == reader.end));
+	FUZZ_CHECK(!dialect->lenient || *status == CSV_END || *status == CSV_UNCLOSED);
+	FUZZ_CHECK(dialect->lenient || reader.forgiven == 0);
+	return fuzz_digest(digest, &field, *status);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *exact = fuzz_copy(data, size);
+	CsvOptions guessing = {.dialect = strict, .guess = true};
+	uint64_t digests[sizeof(dialects) / sizeof(dialects[0])];
+	CsvStatus status;
+	CsvReader reader;
+
+	for (size_t i = 0; i < sizeof(dialects) / sizeof(dialects[0]); i++)
+	{
+		digests[i] = fuzz_read(&dialects[i], exact, size, &status);
+		for (size_t piece = 1; piece < 8; piece += i == 0 ? 1 : 3)
+			FUZZ_CHECK(fuzz_digest_of_pieces(&dialects[i], exact, size, piece) == digests[i]);
+	}
+	csv_reader_init(&reader, &strict, exact, size);
+	csv_guess(&reader, &guessing);
+	FUZZ_CHECK(reader.pos >= exact && reader.pos <= exact + size && reader.dialect.separator != '"');
 	free(exact);
 	return 0;
 }

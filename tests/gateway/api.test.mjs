@@ -180,6 +180,8 @@ describe('access tokens', () => {
 		['edit', 'PATCH', '/v2/sheets/ID/cells', { cells: [{ a1: 'A1', value: 1 }] }],
 		['edit', 'POST', '/v2/sheets/ID/append', { values: [[1]] }],
 		['upload', 'POST', '/v2/sheets/import?name=x', 'a,b'],
+		['upload', 'POST', '/v2/sheets/import/preview', 'a,b'],
+		['edit', 'PUT', '/v2/sheets/ID/import?ref=A1', 'a,b'],
 		['upload', 'POST', '/uploadchunk', 'form'],
 		['admin', 'DELETE', '/v2/files/999999'],
 		['admin', 'POST', '/newsheet', { name: 'x' }],

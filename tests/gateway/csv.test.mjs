@@ -1,9 +1,10 @@
 /*
- * csv.test.mjs - a sheet as CSV, TSV or JSON Lines, and CSV as a new sheet: bounded memory in the gateway, errors by their place, and nothing left of
- * an import that fails.
+ * csv.test.mjs - a sheet as CSV, TSV or JSON Lines, and such files, of any dialect and encoding, as a new sheet or into one: bounded memory in the
+ * gateway, errors by their place, and nothing left of an import that fails.
  */
 import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
@@ -80,7 +81,7 @@ test('the same rows and columns as TSV and JSON Lines, of the sheet or a range',
 	await editor.nextModify(7, 7);
 	await editor.close();
 	for (const [end, type, all, part] of [
-		['.csv', 'text/csv; charset=utf-8', '"a,b",tab\there,"""quoted""",\r\n,,,\r\n=A1+1,,"two\r\nlines",äöü 表 🙂\\\r\n', 'tab\there,"""quoted"""\r\n,\r\n,"two\r\nlines"\r\n'],
+		['.csv', 'text/csv; charset=utf-8', '"a,b","tab\there","""quoted""",\r\n,,,\r\n=A1+1,,"two\r\nlines",äöü 表 🙂\\\r\n', '"tab\there","""quoted"""\r\n,\r\n,"two\r\nlines"\r\n'],
 		['.tsv', 'text/tab-separated-values; charset=utf-8', 'a,b\t"tab\there"\t"""quoted"""\t\r\n\t\t\t\r\n=A1+1\t\t"two\r\nlines"\täöü 表 🙂\\\r\n', '"tab\there"\t"""quoted"""\r\n\t\r\n\t"two\r\nlines"\r\n'],
 		['.jsonl', 'application/jsonl', rows.map((row) => `${JSON.stringify(row)}\n`).join(''), rows.map((row) => `${JSON.stringify(row.slice(1, 3))}\n`).join('')],
 	]) {
@@ -98,7 +99,7 @@ test('the same rows and columns as TSV and JSON Lines, of the sheet or a range',
 
 test('formulas are escaped on demand', async () => {
 	const { id } = (await upload(anna, 'formulas', '=A1,-1,"+\t1",a=1\n')).json;
-	assert.equal((await download(anna, id, '.csv?escape_formulas=true')).text, "'=A1,'-1,'+\t1,a=1\r\n");
+	assert.equal((await download(anna, id, '.csv?escape_formulas=true')).text, "'=A1,'-1,\"'+\t1\",a=1\r\n");
 	assert.equal((await download(anna, id, '.tsv?escape_formulas=true&ref=B1:D1')).text, "'-1\t\"'+\t1\"\ta=1\r\n");
 	assert.equal((await download(anna, id, '.tsv?escape_formulas=false')).text, '=A1\t-1\t"+\t1"\ta=1\r\n');
 	assert.equal((await download(anna, id, '.jsonl')).text, '["=A1","-1","+\\t1","a=1"]\n');
@@ -161,8 +162,8 @@ test('an error is told by its place, and nothing is left of the import', async (
 		['a\n\n"b"c', 'csv_malformed', 3, 1],
 		[`${'row,of,cells\n'.repeat(50000)}a,b"`, 'csv_malformed', 50001, 2],
 		[`a,"${'never closed\n'.repeat(50000)}`, 'csv_malformed', 1, 2],
-		[Buffer.from('n\u00e4me\nk\u00f6ln', 'latin1'), 'csv_encoding', 1, 1],
-		[Buffer.from('\uFEFFa,b\n', 'utf16le'), 'csv_encoding', 1, 1],
+		[Buffer.concat([Buffer.from('\uFEFFa,n'), Buffer.from('\u00e4me\nk\u00f6ln', 'latin1')]), 'csv_encoding', 1, 2],
+		['a\nb,c\0d', 'csv_encoding', 2, 2],
 		[`a,"\n",${long}`, 'csv_limit', 2, 3],
 		[`a,"${'closed\n'.repeat(50000)}"\n`, 'csv_limit', 1, 2],
 		[`a\n${','.repeat(16384)}`, 'csv_limit', 2, 16385],
@@ -200,6 +201,251 @@ test('a client that leaves in the middle, and a file that is too large, leave no
 	await gateway.start({ 'max-upload-bytes': '64MB', 'default-link-role': 'none' });
 });
 
+// ---- dialects and encodings ----
+
+const query = (options) => Object.entries(options).map(([name, value]) => `&${name}=${encodeURIComponent(value === '\t' ? 'tab' : value)}`).join('');
+const importNew = (user, body, options = {}, headers = {}) =>
+	request(gateway, 'POST', `/v2/sheets/import?name=x${query(options)}`, { headers: { ...bearer(user), 'content-type': 'text/csv', ...headers }, body });
+const importInto = (user, fid, ref, body, options = {}, headers = {}) =>
+	request(gateway, 'PUT', `/v2/sheets/${fid}/import?ref=${ref}${query(options)}`, { headers: { ...bearer(user), 'content-type': 'text/csv', ...headers }, body });
+const preview = (user, body, options = {}) =>
+	request(gateway, 'POST', `/v2/sheets/import/preview?${query(options).slice(1)}`, { headers: { ...bearer(user), 'content-type': 'text/csv' }, body });
+/** The rows of a sheet; an empty cell is ''. */
+const rowsOf = async (user, fid) => (await download(user, fid, '.jsonl')).text.split('\n').filter(Boolean).map((line) => JSON.parse(line).map((content) => content ?? ''));
+/** Rows as a sheet holds them: all of one length, without empty ones at the end. */
+const squared = (rows) => {
+	const filled = rows.map((row) => row.map(String));
+	while (filled.length > 0 && filled.at(-1).every((content) => content === '')) filled.pop();
+	const columns = Math.max(0, ...filled.map((row) => row.findLastIndex((content) => content !== '') + 1));
+	return filled.map((row) => Array.from({ length: columns }, (_, i) => row[i] ?? ''));
+};
+/** What Python prints, which gets the text of a program. */
+const python = (program, input = '') => execFileSync('python3', ['-c', program], { input, maxBuffer: 64 << 20 });
+
+test('a file of a bank is read as it is meant, and the answer says what was taken', async () => {
+	const made = await importNew(anna, '27.02.2018;Småsparing;-50,00\r\n');
+	assert.deepEqual([made.status, made.json.encoding, made.json.separator, made.json.forgiven, made.json.forgivenLine], [200, 'UTF-8', ';', 0, null]);
+	assert.deepEqual(await rowsOf(anna, made.json.id), [['27.02.2018', 'Småsparing', '-50,00']]);
+	const again = await importNew(anna, Buffer.from('27.02.2018;Småsparing;"-1.050,00" \n', 'latin1'), { decimal: ',', lenient: true });
+	assert.deepEqual([again.json.encoding, again.json.separator, again.json.forgiven, again.json.forgivenLine], ['windows-1252', ';', 1, 1]);
+	assert.deepEqual(await rowsOf(anna, again.json.id), [['27.02.2018', 'Småsparing', '-1050.00']]);
+	for (const few of ['año;niño', 'café,1', 'a,köln', 'Größe;Müller', 'Søren;Århus', 'naïve;résumé', 'preço;ação;não'])
+		assert.deepEqual([few, (await preview(anna, Buffer.from(few, 'latin1'))).json.encoding], [few, 'windows-1252']);
+	const lines = await importNew(anna, '["=A1",1E5,"1E5"]', { format: 'jsonl', formulas: false });
+	assert.deepEqual([lines.json.separator, await rowsOf(anna, lines.json.id)], [null, [["'=A1", '1E5', "'1E5"]]]);
+	assert.deepEqual(await rowsOf(anna, (await importNew(anna, "'a,b',c", { quote: "'", separator: ',' })).json.id), [['a,b', 'c']]);
+	assert.deepEqual(await rowsOf(anna, (await importNew(anna, '"a\t"b', { quote: '', format: 'tsv' })).json.id), [['"a', '"b']]);
+});
+
+test('arguments that are none are refused, before the body is read', async () => {
+	for (const [options, reason] of [
+		[{ format: 'xlsx' }, /^the format is/],
+		[{ separator: '' }, /^the separator is/],
+		[{ separator: 'ä' }, /^the separator is/],
+		[{ separator: '\n' }, /^the separator is/],
+		[{ quote: ';;' }, /^the quote is/],
+		[{ quote: ';', separator: ';' }, /^separator and quote/],
+		[{ decimal: ';' }, /^the decimal sign is/],
+		[{ lenient: 'yes' }, /^lenient is/],
+		[{ formulas: '' }, /^formulas is/],
+		[{ encoding: 'UTF-7' }, /^the encoding is one of UTF-8, /],
+		[{ format: 'jsonl', separator: ',' }, /^separator, quote/],
+	])
+		for (const answer of [await importNew(anna, 'a', options), await importInto(anna, 1, 'A1', 'a', options), await preview(anna, 'a', options)]) {
+			assert.equal(answer.status, 400, answer.text);
+			assert.match(answer.json.data, reason);
+		}
+	for (const ref of ['', 'A', 'A1:B2', '1', 'XFE1']) assert.equal((await importInto(anna, 1, ref, 'a')).status, 400, ref);
+	await nothingLeft();
+});
+
+test('each encoding, in pieces of one byte and at once, named and recognised', async () => {
+	const texts = {
+		western: 'Datum;Empfänger;Betrag €\r\n01.02.2020;Bäckerei Müßig – „Süßes“;12,50\r\n03.04.2020;Café Crème à la carte, garçon;-7,00\r\n',
+		japanese: '名前,住所,備考\n山田太郎,東京都千代田区,これは日本語のテキストです\n鈴木花子,大阪府大阪市,カタカナとひらがなの文章\n',
+		chinese: '姓名,地址,备注\n张三,北京市海淀区中关村大街,这是一个中文文本文件\n李四,上海市浦东新区,用来测试编码的识别\n',
+		russian: 'Имя;Город;Заметка\nИван Петров;Москва;Это простой русский текст для проверки\nАнна;Санкт-Петербург;Ещё одна строка\n',
+		czech: 'jméno;město\nŽluťoučký kůň;Příbram\nďábelské ódy;Děčín\n',
+	};
+	for (const [text, codec, encoding, recognised] of [
+		['western', 'utf-8', 'UTF-8', true],
+		['western', 'utf-8-sig', 'UTF-8', true],
+		['western', 'utf-16', 'UTF-16LE', true],
+		['western', 'utf-16-le', 'UTF-16LE', true],
+		['western', 'utf-16-be', 'UTF-16BE', true],
+		['japanese', 'utf-16-be', 'UTF-16BE', false],
+		['western', 'cp1252', 'windows-1252', true],
+		['japanese', 'cp932', 'Shift_JIS', true],
+		['japanese', 'euc_jp', 'EUC-JP', true],
+		['chinese', 'gb18030', 'GB18030', true],
+		['russian', 'cp1251', 'windows-1251', true],
+		['russian', 'koi8-r', 'KOI8-R', true],
+		['russian', 'iso8859-5', 'ISO-8859-5', true],
+		['czech', 'iso8859-2', 'ISO-8859-2', false],
+		['czech', 'cp1250', 'windows-1250', false],
+	]) {
+		const bytes = python(`import sys; sys.stdout.buffer.write(sys.stdin.buffer.read().decode().encode('${codec}'))`, texts[text]);
+		const expected = texts[text].trimEnd().split(/\r?\n/).map((line) => line.split(text === 'japanese' || text === 'chinese' ? ',' : ';'));
+		for (const options of recognised ? [{}, { encoding: encoding.toLowerCase() }] : [{ encoding }]) {
+			const made = await importNew(anna, bytes, options);
+			assert.deepEqual([made.status, made.json?.encoding], [200, encoding], `${text} ${codec} ${made.text}`);
+			assert.deepEqual(await rowsOf(anna, made.json.id), expected, codec);
+			assert.equal((await preview(anna, bytes, options)).json.encoding, encoding);
+		}
+		const slow = await new Promise((resolve, reject) => {
+			const outgoing = http.request({ port: gateway.port, method: 'POST', path: `/v2/sheets/import?name=slow&encoding=${encoding}`, agent: false, headers: { ...bearer(anna), 'content-length': bytes.length } }, async (answer) => {
+				const parts = [];
+				for await (const part of answer) parts.push(part);
+				resolve(JSON.parse(Buffer.concat(parts)));
+			});
+			outgoing.on('error', reject);
+			outgoing.setNoDelay(true);
+			(async () => {
+				for (const byte of bytes) await new Promise((done) => outgoing.write(Buffer.from([byte]), done));
+				outgoing.end();
+			})();
+		});
+		assert.deepEqual(await rowsOf(anna, slow.id), expected, `${codec} in bytes`);
+	}
+});
+
+test('a byte that is in no character is told by its offset, and nothing is left', async () => {
+	const before_ = (await sheets(ben)).length;
+	const large = Buffer.alloc(300000, 'a,b\n');
+	for (const [body, encoding, offset] of [
+		[Buffer.from([0x61, 0x2c, 0x81, 0x0a]), 'windows-1252', 2],
+		[Buffer.from([0x61, 0x2c, 0x82]), 'Shift_JIS', 2],
+		[Buffer.from([0x61, 0, 0, 0xd8, 0x41, 0]), 'UTF-16LE', 2],
+		[Buffer.from([0x61, 0, 0x62]), 'UTF-16LE', 2],
+		[Buffer.concat([large, Buffer.from([0xff, 0x0a])]), 'GB18030', 300000],
+	]) {
+		const answer = await importNew(ben, body, { encoding });
+		assert.deepEqual([answer.status, answer.json.code, answer.json.offset], [400, 'csv_encoding', offset], answer.text);
+		if (body.length < 65536) assert.deepEqual([(await preview(ben, body, { encoding })).status, (await preview(ben, body, { encoding })).json.offset], [400, offset]);
+	}
+	assert.equal((await preview(ben, Buffer.from([0x61, 0xc3, 0x28]), { encoding: 'UTF-8' })).json.offset, 1);
+	await nothingLeft();
+	assert.equal((await sheets(ben)).length, before_);
+});
+
+test('a preview shows the first rows, and where a strict import fails', async () => {
+	const answer = await preview(anna, 'a;b\n1; "x"\n2;3\n');
+	assert.deepEqual(answer.json, { encoding: 'UTF-8', separator: ';', quote: '"', malformed: { line: 2, column: 2 }, rows: [['a', 'b']], forgiven: 0 });
+	assert.deepEqual((await preview(anna, 'a;b\n1; "x"\n2;3', { lenient: true })).json, {
+		encoding: 'UTF-8', separator: ';', quote: '"', malformed: { line: 2, column: 2 }, rows: [['a', 'b'], ['1', 'x'], ['2', '3']], forgiven: 1,
+	});
+	assert.deepEqual((await preview(anna, '["=A1",1,null]\n[]\n["x"]\n', { format: 'jsonl', formulas: false })).json, {
+		encoding: 'UTF-8', separator: null, quote: null, malformed: null, rows: [["'=A1", '1', ''], [], ['x']], forgiven: 0,
+	});
+	assert.deepEqual((await preview(anna, '')).json.rows, []);
+	const long = Buffer.from('zeile,ä\n'.repeat(8000));
+	const cut = await preview(anna, long.subarray(0, 65536));
+	assert.deepEqual([cut.json.encoding, cut.json.rows.length, cut.json.malformed], ['UTF-8', 20, null]);
+	const one = await preview(anna, Buffer.alloc(65536, 'a,"b'));
+	assert.deepEqual([one.json.rows, one.json.malformed], [[], { line: 1, column: 2 }]);
+	assert.equal((await preview(anna, Buffer.alloc(65537, 'a,b\n'))).status, 413);
+	assert.equal((await request(gateway, 'POST', '/v2/sheets/import/preview', { body: 'a' })).status, 401);
+});
+
+test('cells of a sheet are set from a file by its editors, all or none', async () => {
+	const fid = (await importNew(anna, 'a,b,c\nd,e,f\n')).json.id;
+	const put = await importInto(anna, fid, 'B1', 'x;\n;1,5\n', { decimal: ',' });
+	assert.deepEqual([put.status, put.json.separator, typeof put.json.seq, put.json.id], [200, ';', 'number', undefined], put.text);
+	const expected = [['a', 'x', ''], ['d', '', '1.5']];
+	assert.deepEqual(await rowsOf(anna, fid), expected);
+	for (const [body, options] of [
+		['q,r\ns,"t', {}],
+		[`${'row,of,cells\n'.repeat(50000)}a,b"`, {}],
+		[Buffer.from([0x71, 0x81]), { encoding: 'windows-1252' }],
+		['["q"]\n["r"', { format: 'jsonl' }],
+	])
+		assert.equal((await importInto(anna, fid, 'A1', body, options)).status, 400);
+	assert.equal((await importInto(anna, fid, 'XFD1', 'a,b')).json.code, 'csv_limit');
+	assert.equal((await importInto(ben, fid, 'A1', 'q')).status, 403);
+	assert.equal((await importInto(anna, 999999, 'A1', 'q')).status, 404);
+	assert.equal((await request(gateway, 'PUT', `/v2/sheets/${fid}/import?ref=A1`, { body: 'q' })).status, 401);
+	await post(gateway, '/sharesheet', { token: anna.token, fid, username: ben.username, role: 'viewer' });
+	assert.equal((await importInto(ben, fid, 'A1', 'q')).status, 403);
+	await post(gateway, '/sharesheet', { token: anna.token, fid, username: ben.username, role: 'editor' });
+	const editor = await Editor.open(gateway, anna, fid);
+	assert.equal((await importInto(ben, fid, 'A3', 'by ben\n', {}, { 'transfer-encoding': 'chunked' })).status, 200);
+	await editor.nextModify(2, 0); // and who has the sheet open sees it
+	await editor.close();
+	assert.deepEqual(await rowsOf(anna, fid), [...expected, ['by ben', '', '']]);
+
+	// a client that leaves in the middle
+	const outgoing = http.request({ port: gateway.port, method: 'PUT', path: `/v2/sheets/${fid}/import?ref=A1`, agent: false, headers: { ...bearer(anna), 'content-length': 10 << 20 } });
+	outgoing.on('error', () => {});
+	outgoing.write(Buffer.alloc(2 << 20, 'q,r\n'));
+	await waitUntil(async () => Number(await cluster.psql('SELECT count(*) FROM sheet.import_part')) > 0, 'a part');
+	outgoing.destroy();
+	await nothingLeft();
+	assert.deepEqual(await rowsOf(anna, fid), [...expected, ['by ben', '', '']]);
+	await call(gateway, '/deletesheet', { token: anna.token, fid }, 16);
+	assert.equal((await importInto(anna, fid, 'A1', 'q')).status, 410);
+});
+
+test('files of many dialects are read as Python reads them', async () => {
+	const corpus = JSON.parse(
+		python(`
+import csv, io, json, random
+random.seed(4711)
+words = ['', 'a', 'Köln', '1,5', '-1.234,50', 'x;y', 'p|q', 'tab\\there', 'line\\nbreak', 'cr\\r\\nlf', 'say "hi"', "it's", ' padded ', '007', '=A1', '🙂', '""', 'end"']
+files = []
+def add(name, text, options, dialect):
+    files.append({'name': name, 'text': text, 'options': options, 'rows': list(csv.reader(io.StringIO(text, newline=''), **dialect))})
+for separator in [',', ';', '\\t', '|', ':', ' ', '~']:
+    for quote in ['"', "'"]:
+        for quoting in [csv.QUOTE_MINIMAL, csv.QUOTE_ALL]:
+            out = io.StringIO(newline='')
+            dialect = {'delimiter': separator, 'quotechar': quote}
+            end = random.choice(['\\r\\n', '\\n'])
+            writer = csv.writer(out, quoting=quoting, lineterminator=end, **dialect)
+            columns = random.randrange(2, 6)
+            for _ in range(random.randrange(5, 40)):
+                writer.writerow([random.choice(words) for _ in range(columns)])
+            add(f'{separator!r} {quote} {quoting}', out.getvalue(), {'separator': separator, 'quote': quote}, dialect)
+# recognised
+for separator in [',', ';', '\\t', '|']:
+    for quoting in [csv.QUOTE_MINIMAL, csv.QUOTE_ALL]:
+        out = io.StringIO(newline='')
+        writer = csv.writer(out, delimiter=separator, quoting=quoting)
+        for i in range(30):
+            writer.writerow([i, random.choice(['Köln', 'Ulm', 'x, y', 'say "hi"', 'two\\nlines']), random.choice(['12,50' if separator != ',' else '12.50', 'a b']), ''])
+        add(f'recognised {separator!r} {quoting}', out.getvalue(), {}, {'delimiter': separator})
+# of csv-spectrum
+for name, text in {'comma in quotes': 'first,last,address\\nJohn,Doe,"120 any st.\\n, Anytown, WW",08123\\n', 'empty': 'a,b,c\\n1,"",""\\n2,3,4\\n', 'empty with CRLF': 'a,b,c\\r\\n1,"",""\\r\\n2,3,4\\r\\n', 'escaped quotes': 'a,b\\n1,"ha ""ha"" ha"\\n3,4\\n', 'json': 'key,val\\n1,"{""type"": ""Point"", ""coordinates"": [102.0, 0.5]}"\\n', 'newlines': 'a,b,c\\n1,2,3\\n"Once upon \\na time",5,6\\n7,8,9\\n', 'quotes and newlines': 'a,b\\n1,"ha \\n""ha"" \\nha"\\n3,4\\n', 'utf8': 'a,b,c\\n1,2,3\\n4,5,ʤ\\n', 'ragged': 'a,b,c\\n1\\n2,3\\n4,5,6,7\\n', 'no line end': 'a,b\\n1,2'}.items():
+    add(name, text, {}, {})
+# misplaced quotes
+for name, text in {'a quote inside': 'a,5" pipe\\n1,say "hi" now\\n', 'behind a quote': 'a,"x"y\\n"p"q"r",2\\n', 'spaces': 'a, "x, y"\\n1, "z"\\n'}.items():
+    add(name, text, {'lenient': 'true'}, {'skipinitialspace': name == 'spaces'})
+print(json.dumps(files))
+`),
+	);
+	assert.ok(corpus.length >= 30, `${corpus.length} files`);
+	for (const { name, text, options, rows } of corpus) {
+		const made = await importNew(anna, text, options);
+		assert.equal(made.status, 200, `${name}: ${made.text}`);
+		// Python has no row for an empty line; here it is one.
+		assert.deepEqual((await rowsOf(anna, made.json.id)).filter((row) => row.some(Boolean)), squared(rows).filter((row) => row.some(Boolean)), name);
+	}
+});
+
+test('what is downloaded is imported to equal cells, in each format', async () => {
+	const pieces = ['"', '\t', '\r', '\n', "'", ',', ';', '|', ' ', '=', 'sep=;', '1', '5', 'a', 'ä', '🙂', '\\', '[', '\uFEFF', '-'];
+	let seed = 1;
+	const random = (n) => (seed = (seed * 48271) % 2147483647) % n;
+	for (let columns = 1; columns <= 4; columns++) {
+		const rows = Array.from({ length: 40 }, () => Array.from({ length: columns }, () => Array.from({ length: random(5) }, () => pieces[random(pieces.length)]).join('')));
+		const fid = (await importNew(anna, rows.map((row) => JSON.stringify(row)).join('\n'), { format: 'jsonl' })).json.id;
+		assert.deepEqual(await rowsOf(anna, fid), squared(rows));
+		for (const end of ends) {
+			const again = await importNew(anna, (await download(anna, fid, end)).text, { format: end.slice(1) });
+			assert.deepEqual(await rowsOf(anna, again.json.id), squared(rows), `${end} of ${columns}`);
+		}
+	}
+});
+
 /** CSV of about `megabytes`, in lines of 1 kB. */
 const lines = (megabytes) => Array.from({ length: megabytes * 1024 }, (_, i) => Array.from({ length: 64 }, (_, j) => `cell ${(i * 64 + j) % 99999999}`.padEnd(15)).join(',')).join('\r\n') + '\r\n';
 
@@ -225,6 +471,12 @@ test('a large sheet goes in and out within 16 MiB of memory, while somebody edit
 		context.diagnostic(`and download: ${Math.round(performance.now() - started)} ms, ${edits} edits, +${(peak() - before_).toFixed(1)} MiB`);
 		assert.ok(peak() - before_ < 16, `${before_} -> ${peak()} MiB`);
 		assert.ok(edits > 10);
+		const wide = Buffer.from(csv, 'utf16le'); // 48 MB of the file of 24
+		const into = await importInto(anna, made.json.id, 'A1', wide, { encoding: 'UTF-16LE' }, { 'transfer-encoding': 'chunked' });
+		assert.equal(into.status, 200, into.text);
+		assert.ok((await download(anna, made.json.id)).text === csv);
+		context.diagnostic(`and UTF-16 into it: ${Math.round(performance.now() - started)} ms, ${edits} edits, +${(peak() - before_).toFixed(1)} MiB`);
+		assert.ok(peak() - before_ < 16, `${before_} -> ${peak()} MiB`);
 		assert.ok((await download(anna, made.json.id, '.tsv')).text === csv.replaceAll(',', '\t'));
 		assert.ok((await download(anna, made.json.id, '.jsonl')).text === csv.replace(/.+\r\n/g, (line) => `${JSON.stringify(line.slice(0, -2).split(','))}\n`));
 		assert.ok(peak() - before_ < 16, `${before_} -> ${peak()} MiB`);

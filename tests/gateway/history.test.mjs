@@ -58,7 +58,7 @@ describe('the log', () => {
 	test('is searched for a person and for cells, in pages that cost the same in a log of any size', async () => {
 		const ben = await register(gateway);
 		const sheet = await newSheet(gateway, anna);
-		const edit = (row, col, content, uid) => cluster.psql(`SELECT sheet.import_csv_into(${sheet}, '${'ABC'[col]}${row + 1}', '${content}', ${uid})`);
+		const edit = (row, col, content, uid) => cluster.psql(`SELECT sheet.import_csv_into(${sheet}, '${'ABC'[col]}${row + 1}', '${content}', as_uid => ${uid})`);
 		await edit(0, 0, 'of anna', anna.uid);
 		await call(gateway, '/sharesheet', { token: anna.token, fid: sheet, username: ben.username, role: 'editor' }, 12);
 		await edit(1, 1, 'of ben', ben.uid);

@@ -200,7 +200,7 @@ async function openRoutes(zoe, fid) {
 		};
 		const names = ['token', ...(members.get(`${method} ${address}`) ?? [])];
 		const body = address.startsWith('/v2/') ? Object.fromEntries(Object.entries(values).filter(([name]) => names.includes(name))) : values;
-		const query = address === '/sheetws' ? `?query=1&fid=${fid}` : address.endsWith('import') ? '?name=x' : address.endsWith('cells') ? '?range=A1' : '';
+		const query = address === '/sheetws' ? `?query=1&fid=${fid}` : address.endsWith('import') ? '?name=x&ref=A1' : address.endsWith('cells') ? '?range=A1' : '';
 		const headers = { authorization: `Bearer ${zoe.token}` };
 		let answer;
 		if (method === 'GET' || method === 'DELETE') answer = await request(gateway, method, target + query, { headers });
@@ -208,8 +208,8 @@ async function openRoutes(zoe, fid) {
 		else if (flags.includes('STREAM')) answer = await request(gateway, method, target + query, { headers: { ...headers, 'content-type': 'text/csv', 'content-length': 3 }, body: 'a,b' });
 		else {
 			const text = JSON.stringify(body);
-			// Bodies of many values have no token.
-			const own = flags.includes('LARGE_BODY') ? headers : {};
+			// Bodies of many values have no token, and a file has none.
+			const own = /LARGE_BODY|FORM/.test(flags) ? headers : {};
 			answer = await request(gateway, method, target + query, { headers: { ...own, 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }, body: text });
 		}
 		if (answer.status === 200 && answer.json?.success !== false) open.push(address);

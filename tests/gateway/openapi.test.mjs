@@ -66,7 +66,7 @@ describe('the document', () => {
 	test('has the members of each JSON body of v2, and the gateway refuses others by their name', async () => {
 		const known = memberRows();
 		for (const operation of operations) {
-			if (!operation.address.startsWith('/v2/') || !['POST', 'PUT', 'PATCH'].includes(operation.method) || operation.address === '/v2/sheets/import') continue;
+			if (!operation.address.startsWith('/v2/') || !['POST', 'PUT', 'PATCH'].includes(operation.method) || /\/import(\/preview)?$/.test(operation.address)) continue;
 			const name = nameOf(operation).replace(/\{\w+\}/g, '*');
 			let schema = operation.requestBody?.content['application/json'].schema;
 			if (schema?.$ref) schema = schema.$ref.slice(2).split('/').reduce((at, key) => at[key], document);
@@ -243,6 +243,14 @@ describe('answers have the form that the document gives', () => {
 		await send(403, 'DELETE', at, undefined, { token: made.token });
 		await send(200, 'POST', '/v2/sheets/import?name=CSV', 'a,b', { token: made.token, headers: { 'content-type': 'text/csv' } });
 		await send(400, 'POST', '/v2/sheets/import?name=CSV', '"', { token: made.token });
+		await send(400, 'POST', '/v2/sheets/import?name=CSV&encoding=UTF-16LE', 'a,b', { token: made.token });
+		await send(200, 'POST', '/v2/sheets/import/preview', 'a;b', { token: made.token, headers: { 'content-type': 'text/csv' } });
+		await send(200, 'POST', '/v2/sheets/import/preview?format=jsonl', '[1', { token: made.token, headers: { 'content-type': 'text/csv' } });
+		await send(400, 'POST', '/v2/sheets/import/preview?separator=', 'a;b', { token: made.token });
+		await send(403, 'PUT', `${at}/import?ref=A1`, 'a;b', { token: made.token });
+		await send(200, 'PUT', `${at}/import?ref=A1`, 'a;b', { headers: { 'content-type': 'text/csv' } });
+		await send(400, 'PUT', `${at}/import?ref=A`, 'a;b');
+		await send(404, 'PUT', '/v2/sheets/999999/import?ref=A1', 'a;b');
 		await send(204, 'DELETE', `/v2/tokens/${made.id}`);
 		await send(401, 'GET', '/v2/sheets', undefined, { token: made.token });
 		await send(409, 'DELETE', `${at}?purge=true`);

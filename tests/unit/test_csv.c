@@ -1,10 +1,12 @@
-/* test_csv.c - CSV is read strictly and written so that it reads back the same. */
-#include "api/functions/csv.h"
+/* test_csv.c - CSV is read, strictly or leniently, in its dialects, and written so that it reads back the same. */
+#include "common/csv.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "tap.h"
+
+static CsvDialect dialect = {.separator = ',', .quote = '"'};
 
 /* All fields as "row:col=content|", or what stopped the reading. */
 static const char *
@@ -20,7 +22,7 @@ read_all(const char *text, size_t len)
 
 	memcpy(copy, text, len);
 	out[0] = '\0';
-	csv_reader_init(&reader, copy, len);
+	csv_reader_init(&reader, &dialect, copy, len);
 	while ((status = csv_read(&reader, &field)) == CSV_FIELD)
 	{
 		size_t n = csv_unquote(&field, content);
@@ -29,7 +31,10 @@ read_all(const char *text, size_t len)
 			(size_t) snprintf(out + used, sizeof(out) - used, "%u:%u=%.*s|", field.row, field.col, (int) n, content);
 	}
 	if (status != CSV_END)
-		snprintf(out + used, sizeof(out) - used, status == CSV_UNCLOSED ? "unclosed" : "stray");
+		snprintf(out + used, sizeof(out) - used,
+				 status == CSV_UNCLOSED	  ? "unclosed"
+				 : status == CSV_NOT_JSON ? "no json"
+										  : "stray");
 	free(copy);
 	return out;
 }
@@ -46,7 +51,7 @@ read_pieces(const char *text, size_t len, size_t first, size_t piece)
 	CsvStatus status;
 
 	out[0] = '\0';
-	csv_reader_init(&reader, text, end);
+	csv_reader_init(&reader, &dialect, text, end);
 	reader.more = end < len;
 	while ((status = csv_read(&reader, &field)) == CSV_FIELD || status == CSV_MORE)
 	{
@@ -69,7 +74,10 @@ read_pieces(const char *text, size_t len, size_t first, size_t piece)
 		reader.more = end < len;
 	}
 	if (status != CSV_END)
-		snprintf(out + used, sizeof(out) - used, status == CSV_UNCLOSED ? "unclosed" : "stray");
+		snprintf(out + used, sizeof(out) - used,
+				 status == CSV_UNCLOSED	  ? "unclosed"
+				 : status == CSV_NOT_JSON ? "no json"
+										  : "stray");
 	free(copy);
 	return out;
 }
@@ -86,6 +94,46 @@ check(const char *text, const char *expected)
 		for (size_t piece = 1; piece < 5; piece++)
 			same = same && strcmp(read_pieces(text, len, first, piece), expected) == 0;
 	TAP_OK(same, "and in pieces");
+}
+
+static void
+check_guess(const char *text, size_t len, char separator, size_t skip)
+{
+	CsvOptions options = {.dialect = {.separator = ',', .quote = '"'}, .guess = true};
+	CsvReader reader;
+
+	csv_reader_init(&reader, &options.dialect, text, len);
+	csv_guess(&reader, &options);
+	TAP_OK(reader.dialect.separator == separator && reader.pos == text + skip, "the separator of %.20s is %c, got %c",
+		   text, separator, reader.dialect.separator);
+}
+
+/* What is not complete in the first CSV_HEAD_BYTES does not count. */
+static void
+check_guess_head(void)
+{
+	static char text[2 * CSV_HEAD_BYTES];
+	size_t len = 0;
+
+	while (len < CSV_HEAD_BYTES - 8)
+		len += (size_t) sprintf(text + len, "a;b\n");
+	memset(text + len, ',', 4000);
+	check_guess(text, len + 4000, ';', 0);
+	while (len < sizeof(text) - 8)
+		len += (size_t) sprintf(text + len, "a,b\n");
+	check_guess(text, len, ';', 0);
+}
+
+static void
+check_content(const char *text, const char *expected, bool decimal_comma, bool formulas)
+{
+	CsvOptions options = {.decimal_comma = decimal_comma, .formulas = formulas};
+	CsvField field = {.data = text, .len = strlen(text)};
+	char content[64];
+	size_t len = csv_content(&options, &field, content);
+
+	TAP_OK(len == strlen(expected) && memcmp(content, expected, len) == 0, "%s becomes %s, got %.*s", text, expected,
+		   (int) len, content);
 }
 
 int
@@ -115,5 +163,45 @@ main(void)
 		   "commas and line ends are quoted");
 	TAP_OK(csv_write(out, "a\tb", 3, '\t') == 5 && csv_write(out, "a,b", 3, '\t') == 3,
 		   "between tabs, tabs are quoted instead");
+	TAP_OK(csv_needs_quotes("a;b", 3, ',') && csv_needs_quotes("a|b", 3, ',') && csv_needs_quotes("sep=;", 5, ',') &&
+			   !csv_needs_quotes("a;b", 3, '\t'),
+		   "between commas, other separators are quoted");
+
+	dialect.lenient = true;
+	check("a\"b,\"c\"d\"e\" , \"f,\" ,\"\"x", "0:0=a\"b|0:1=cd\"e\" |0:2=f,|0:3=x|");
+	check("\"a\" \r\n \"b\"", "0:0=a|1:0=b|");
+	check("\"a", "unclosed");
+	dialect = (CsvDialect){.separator = '\t', .quote = CSV_NO_QUOTE};
+	check("\"a\tb\"\n\xFF", "0:0=\"a|0:1=b\"|1:0=\xFF|");
+	dialect = (CsvDialect){.separator = ';', .quote = '\''};
+	check("'a;''b'';';c,\"d", "0:0=a;'b';|0:1=c,\"d|");
+	dialect = (CsvDialect){.json = true};
+	check("[\"a\",1.5e3,null,true]\r\n\n[]\n [ \"\\u00e4\\n\\ud83d\\ude42\" ] ",
+		  "0:0=a|0:1=1.5e3|0:2=|0:3=TRUE|2:0=\xC3\xA4\n\xF0\x9F\x99\x82|");
+	check("[1", "no json");
+	check("[1],", "no json");
+	check("[[]]", "no json");
+
+	check_guess("a;b", 3, ';', 0);
+	check_guess("a,b;c", 5, ',', 0);
+	check_guess("1,5;c", 5, ';', 0);
+	check_guess("a\"\";b\nc;d", 9, ';', 0);
+	check_guess("\"a;\"\";\",b\n", 11, ',', 0);
+	check_guess("sep=|\r\na", 8, '|', 7);
+	check_guess("sep=;x\na,b", 10, ',', 0);
+	check_guess("", 0, ',', 0);
+	check_guess_head();
+
+	check_content("-50,00", "-50.00", true, true);
+	check_content("1.234,56", "1234.56", true, true);
+	check_content("1.234", "1234", true, true);
+	check_content("1.23,4", "1.23,4", true, true);
+	check_content("+49301234", "'+49301234", false, false);
+	check_content("1E5", "'1E5", false, false);
+	check_content("007", "007", false, false);
+	check_content("=1", "'=1", false, false);
+	check_content("=", "=", false, false);
+	check_content("1,5E", "1,5E", true, false);
+	check_content("=1", "=1", true, true);
 	return tap_done();
 }

@@ -6,8 +6,8 @@
  */
 #include "postgres.h"
 
-#include "api/functions/csv.h"
 #include "api/scan/cells.h"
+#include "common/csv.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "permission/catalog.h"

@@ -1,8 +1,9 @@
 /*
- * csv_import.c - SQL functions that set cells from CSV: import_csv, import_csv_into, and imports in parts.
+ * csv_import.c - SQL functions that set cells from CSV, TSV or JSON Lines: import_csv, import_csv_into, and imports in
+ * parts.
  *
  * A gateway stores a file that is uploaded in parts of its own transactions: import_begin, import_put for each part,
- * and import_end, which makes the sheet in one transaction and removes the parts. So no transaction waits for the
+ * and import_end, which sets the cells in one transaction and removes the parts. So no transaction waits for the
  * client, and the file is never whole in memory. The parts are in unlogged tables: after a crash of the server the
  * client starts anew.
  *
@@ -11,11 +12,12 @@
  */
 #include "postgres.h"
 
-#include "api/functions/csv.h"
 #include "api/functions/functions.h"
 #include "api/scan/cells.h"
 #include "catalog/pg_type.h"
+#include "common/csv.h"
 #include "common/utf8.h"
+#include "funcapi.h"
 #include "miscadmin.h"
 #include "permission/catalog.h"
 #include "permission/permission.h"
@@ -31,8 +33,8 @@ PG_FUNCTION_INFO_V1(sheet_import_abort);
 #define IMPORT_MIN_ROWS	  100
 #define IMPORT_MIN_COLS	  26
 #define IMPORT_PART_BYTES 262144
-#define IMPORT_BYTES	  (1024 * 1024)						/* of the contents of a batch */
-#define IMPORT_FIELD_MAX  (2 * SHEET_MAX_CONTENT_BYTES + 2) /* bytes: all quotes, doubled and quoted */
+#define IMPORT_BYTES	  (1024 * 1024)				  /* of the contents of a batch */
+#define IMPORT_FIELD_MAX  (12 * SHEET_MAX_CHARS + 64) /* bytes: all characters pairs of escapes of JSON */
 
 static CatalogQuery import_insert = {
 	"INSERT INTO sheet.import (name, uid, link_role) VALUES ($1, $2, $3) RETURNING import_id",
@@ -59,6 +61,7 @@ static CatalogQuery import_delete_parts = {"DELETE FROM sheet.import_part WHERE 
 typedef struct CsvInput
 {
 	CsvReader reader;
+	CsvOptions options;
 	int64 import_id;
 	int32 part, parts; /* the next one, and their number */
 	char *window;
@@ -91,27 +94,32 @@ input_fill(CsvInput *input)
 	memcpy(input->window + unread, VARDATA_ANY(data), len);
 	catalog_end(&scope);
 	input->part++;
-	if (input->part == 1)
-		csv_reader_init(&input->reader, input->window, len);
-	input->reader.pos = input->part == 1 ? input->reader.pos : input->window;
+	input->reader.pos = input->window;
 	input->reader.end = input->window + unread + len;
 	input->reader.more = input->part < input->parts;
 }
 
+/* Begins to read the text, or from the first part: the separator is recognised in what may be several. */
 static void
-input_begin(CsvInput *input, int64 import_id, int32 parts)
+input_begin(CsvInput *input, text *csv)
 {
-	*input = (CsvInput){.import_id = import_id, .parts = parts};
-	csv_reader_init(&input->reader, NULL, 0);
-	if (parts > 0)
-		input_fill(input);
-}
+	CsvReader *reader = &input->reader;
+	bool more = csv == NULL && input->parts > 0;
 
-static void
-input_begin_text(CsvInput *input, text *csv)
-{
-	*input = (CsvInput){0};
-	csv_reader_init(&input->reader, VARDATA_ANY(csv), VARSIZE_ANY_EXHDR(csv));
+	csv_reader_init(reader, &input->options.dialect, csv != NULL ? VARDATA_ANY(csv) : NULL,
+					csv != NULL ? VARSIZE_ANY_EXHDR(csv) : 0);
+	input->part = 0;
+	while (more && reader->end - reader->pos < CSV_HEAD_BYTES)
+	{
+		input_fill(input);
+		more = reader->more;
+	}
+	if (csv == NULL && input->parts > 0)
+	{
+		csv_reader_init(reader, &input->options.dialect, reader->pos, (Size) (reader->end - reader->pos));
+		reader->more = more;
+	}
+	csv_guess(reader, &input->options);
 }
 
 static void
@@ -144,7 +152,7 @@ input_field_ends(CsvInput *input)
 		CHECK_FOR_INTERRUPTS();
 		for (; input->reader.pos < input->reader.end; input->reader.pos++)
 		{
-			if (*input->reader.pos == '"')
+			if (*input->reader.pos == input->reader.dialect.quote)
 				quoted = !quoted;
 			else if (!quoted)
 				return true;
@@ -158,8 +166,6 @@ input_field_ends(CsvInput *input)
 static bool
 input_next(CsvInput *input, CsvField *field)
 {
-	uint64 line = input->reader.line;
-	uint32 col = input->reader.col;
 	CsvStatus status;
 
 	while ((status = csv_read(&input->reader, field)) == CSV_MORE &&
@@ -167,15 +173,21 @@ input_next(CsvInput *input, CsvField *field)
 		input_fill(input);
 	if (status == CSV_FIELD || status == CSV_END)
 		return status == CSV_FIELD;
-	if (status == CSV_MORE && input_field_ends(input))
-		input_refuse_long(line, col);
+	if (status == CSV_MORE && (input->options.dialect.json || input_field_ends(input)))
+		input_refuse_long(field->line, field->col);
+	if (status == CSV_NOT_JSON)
+		ereport(ERROR,
+				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT), errmsg("the JSON Lines are malformed"),
+				 errdetail("Each line is an array of strings, numbers, booleans and nulls, in UTF-8 without NUL."),
+				 INPUT_CONTEXT(field->line, field->col)));
 	ereport(ERROR,
 			(errcode(ERRCODE_BAD_COPY_FILE_FORMAT), errmsg("the CSV is malformed"),
 			 errdetail(status == CSV_STRAY_QUOTE ? "A quote stands inside a field that is not quoted, or text follows "
 												   "a closing quote."
 												 : "A field that starts there has no end."),
-			 errhint("Fields that contain quotes, commas or line ends are quoted, and quotes in them doubled."),
-			 INPUT_CONTEXT(line, col)));
+			 errhint("Fields that contain quotes, separators or line ends are quoted, and quotes in them doubled.%s",
+					 status == CSV_STRAY_QUOTE ? " A lenient import takes such a field." : ""),
+			 INPUT_CONTEXT(field->line, field->col)));
 }
 
 /* ---- from the text to cells ---- */
@@ -197,30 +209,29 @@ csv_check_content(const char *content, Size len, uint64 line, uint32 col)
 static void
 csv_measure(CsvInput *input, int64 row, int64 col, uint32 *rows, uint32 *cols)
 {
-	uint64 line = input->reader.line;
 	char *content = NULL;
 	Size room = 0;
 	CsvField field;
 
 	*rows = *cols = 0;
-	for (; input_next(input, &field); line = input->reader.line)
+	while (input_next(input, &field))
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (row + field.row >= SHEET_MAX_ROWS || col + field.col >= SHEET_MAX_COLS)
 			ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("the CSV is too large"),
 							errdetail("A sheet has at most %d rows and %d columns.", SHEET_MAX_ROWS, SHEET_MAX_COLS),
-							INPUT_CONTEXT(line, field.col)));
+							INPUT_CONTEXT(field.line, field.col)));
 		*rows = Max(*rows, field.row + 1);
 		*cols = Max(*cols, field.col + 1);
-		if (field.len > room)
+		if (field.len >= room)
 		{
 			if (content != NULL)
 				pfree(content);
-			room = field.len * 2;
+			room = field.len * 2 + 1;
 			content = MemoryContextAllocHuge(CurrentMemoryContext, room);
 		}
 		if (field.len > 0)
-			csv_check_content(content, csv_unquote(&field, content), line, field.col);
+			csv_check_content(content, csv_content(&input->options, &field, content), field.line, field.col);
 	}
 	if (content != NULL)
 		pfree(content);
@@ -231,7 +242,7 @@ static int64
 csv_import(CsvInput *input, int64 sheet_id, uint64 uid, uint32 row, uint32 col, bool with_empty)
 {
 	Edit *edits = palloc(sizeof(Edit) * SHEET_MAX_BATCH_EDITS);
-	char *contents = palloc(IMPORT_BYTES);
+	char *contents = palloc(IMPORT_BYTES + 1);
 	Size used = 0;
 	uint32 n = 0;
 	int64 last_seq = 0;
@@ -249,7 +260,7 @@ csv_import(CsvInput *input, int64 sheet_id, uint64 uid, uint32 row, uint32 col, 
 			last_seq = journal_edit(sheet_id, edits, n);
 			used = n = 0;
 		}
-		len = csv_unquote(&field, contents + used);
+		len = csv_content(&input->options, &field, contents + used);
 		edits[n++] = cells_edit(uid, row + field.row, col + field.col, contents + used, len);
 		used += len;
 	}
@@ -275,6 +286,64 @@ csv_create_sheet(NullableDatum name, NullableDatum link_role, NullableDatum as_u
 	return DatumGetInt64(sheet_create(create));
 }
 
+/* The arguments format, separator, quote, lenient, decimal_point and formulas begin at `arg`. */
+static void
+csv_arg_options(FunctionCallInfo fcinfo, int arg, CsvOptions *options)
+{
+	char *texts[6] = {0};
+	const char *problem;
+
+	for (int i = 0; i < 6; i++)
+		texts[i] = i == 3 || i == 5 || PG_ARGISNULL(arg + i) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(arg + i));
+	problem =
+		csv_options_parse(options, texts[0], texts[1], texts[2], !PG_ARGISNULL(arg + 3) && PG_GETARG_BOOL(arg + 3),
+						  texts[4], PG_ARGISNULL(arg + 5) || PG_GETARG_BOOL(arg + 5));
+	if (problem != NULL)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s", problem)));
+}
+
+/* What the import has taken that is not as RFC 4180 has it. */
+static void
+csv_notice(const CsvInput *input)
+{
+	const CsvReader *reader = &input->reader;
+
+	if (input->options.guess && reader->dialect.separator == '\t')
+		ereport(NOTICE, (errmsg("the fields of the CSV are separated by tabs")));
+	else if (input->options.guess && reader->dialect.separator != ',')
+		ereport(NOTICE, (errmsg("the fields of the CSV are separated by \"%c\"", reader->dialect.separator)));
+	if (reader->forgiven > 0)
+		ereport(NOTICE, (errmsg("fields with misplaced quotes: " UINT64_FORMAT, reader->forgiven),
+						 errdetail("The first one is in line " UINT64_FORMAT ".", reader->forgiven_line)));
+}
+
+/* Where an import sets cells: in a new sheet of this name and role, or from a cell of one that is there. */
+typedef struct CsvTarget
+{
+	int64 sheet_id; /* 0: a new one, which it then has */
+	NullableDatum name, link_role;
+	uint32 row, col;
+} CsvTarget;
+
+/* Reads the text (NULL: the parts) and sets the cells. Returns the last seq; of a new sheet that is empty, 0. */
+static int64
+csv_run(CsvInput *input, text *csv, CsvTarget *target, int64 as_uid)
+{
+	uint64 uid = target->sheet_id != 0 ? permission_require(target->sheet_id, as_uid, ROLE_EDITOR, false) : 0;
+	bool is_new = target->sheet_id == 0;
+	uint32 rows, cols;
+
+	input_begin(input, csv);
+	csv_measure(input, target->row, target->col, &rows, &cols);
+	if (is_new)
+	{
+		target->sheet_id = csv_create_sheet(target->name, target->link_role, CATALOG_INT64(as_uid), rows, cols);
+		uid = (uint64) permission_uid(as_uid);
+	}
+	input_begin(input, csv);
+	return csv_import(input, target->sheet_id, uid, target->row, target->col, !is_new);
+}
+
 /* ---- a text ---- */
 
 static text *
@@ -284,40 +353,34 @@ csv_arg(FunctionCallInfo fcinfo, int arg)
 	return PG_GETARG_TEXT_PP(arg);
 }
 
-/* import_csv(name, csv, as_uid) */
+/* import_csv(name, csv, format, separator, quote, lenient, decimal_point, formulas, as_uid) */
 Datum
 sheet_import_csv(PG_FUNCTION_ARGS)
 {
+	CsvTarget target = {.name = fcinfo->args[0], .link_role = CATALOG_NULL};
 	text *csv = csv_arg(fcinfo, 1);
-	int64 as_uid = catalog_arg_int64(fcinfo, 2, 0), sheet_id;
-	uint32 rows, cols;
-	CsvInput input;
+	CsvInput input = {0};
 
-	input_begin_text(&input, csv);
-	csv_measure(&input, 0, 0, &rows, &cols);
-	sheet_id = csv_create_sheet(fcinfo->args[0], CATALOG_NULL, fcinfo->args[2], rows, cols);
-	input_begin_text(&input, csv);
-	csv_import(&input, sheet_id, (uint64) permission_uid(as_uid), 0, 0, false);
-	PG_RETURN_INT64(sheet_id);
+	csv_arg_options(fcinfo, 2, &input.options);
+	(void) csv_run(&input, csv, &target, catalog_arg_int64(fcinfo, 8, 0));
+	csv_notice(&input);
+	PG_RETURN_INT64(target.sheet_id);
 }
 
-/* import_csv_into(sheet_id, ref, csv, as_uid) */
+/* import_csv_into(sheet_id, ref, csv, format, separator, quote, lenient, decimal_point, formulas, as_uid) */
 Datum
 sheet_import_csv_into(PG_FUNCTION_ARGS)
 {
-	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
+	CsvTarget target = {.sheet_id = catalog_arg_sheet(fcinfo, 0)};
 	text *csv = csv_arg(fcinfo, 2);
-	int64 as_uid = catalog_arg_int64(fcinfo, 3, 0);
-	uint32 row, col, rows, cols;
-	CsvInput input;
-	uint64 uid;
+	CsvInput input = {0};
+	int64 seq;
 
-	cells_parse_ref(catalog_arg_string(fcinfo, 1, "cell"), &row, &col);
-	uid = permission_require(sheet_id, as_uid, ROLE_EDITOR, false);
-	input_begin_text(&input, csv);
-	csv_measure(&input, row, col, &rows, &cols);
-	input_begin_text(&input, csv);
-	PG_RETURN_INT64(csv_import(&input, sheet_id, uid, row, col, true));
+	csv_arg_options(fcinfo, 3, &input.options);
+	cells_parse_ref(catalog_arg_string(fcinfo, 1, "cell"), &target.row, &target.col);
+	seq = csv_run(&input, csv, &target, catalog_arg_int64(fcinfo, 9, 0));
+	csv_notice(&input);
+	PG_RETURN_INT64(seq);
 }
 
 /* ---- in parts, in the order of an import ---- */
@@ -326,14 +389,15 @@ sheet_import_csv_into(PG_FUNCTION_ARGS)
 Datum
 sheet_import_begin(PG_FUNCTION_ARGS)
 {
-	char *name = catalog_arg_string(fcinfo, 0, "sheet name");
+	char *name = PG_ARGISNULL(0) ? "" : catalog_arg_string(fcinfo, 0, "sheet name");
 	int64 uid = permission_uid(catalog_arg_int64(fcinfo, 2, 0)), import_id;
 	NullableDatum args[] = {CATALOG_TEXT(name), CATALOG_INT64(uid), fcinfo->args[1]};
 	CatalogScope scope;
 
 	permission_require_gateway();
 	permission_refuse_guest(uid);
-	catalog_check_name("sheet name", name, SHEET_NAME_MAX);
+	if (!PG_ARGISNULL(0))
+		catalog_check_name("sheet name", name, SHEET_NAME_MAX);
 	catalog_begin(&scope);
 	if (catalog_run(&import_expire, args, false) > 0)
 		catalog_run(&import_delete_parts, &CATALOG_INT64(catalog_int64(1, 0)), false);
@@ -373,39 +437,48 @@ import_remove(const NullableDatum *import_id)
 	catalog_run(&import_delete_parts, import_id, false);
 }
 
-/* import_end(import_id) */
+/* import_end(import_id, into_sheet, ref, format, separator, quote, lenient, decimal_point, formulas) */
 Datum
 sheet_import_end(PG_FUNCTION_ARGS)
 {
-	int64 import_id = PG_GETARG_INT64(0), uid, sheet_id;
+	Datum values[5];
+	bool nulls[5] = {false};
+	CsvTarget target = {.sheet_id = catalog_arg_int64(fcinfo, 1, 0)};
+	CsvInput input = {0};
 	char *name, *role;
-	int32 parts;
-	uint32 rows, cols;
+	int64 uid, seq;
 	CatalogScope scope;
-	CsvInput input;
 
 	permission_require_gateway();
+	catalog_require_arg(fcinfo, 0, "import");
+	csv_arg_options(fcinfo, 3, &input.options);
+	if (target.sheet_id != 0)
+		cells_parse_ref(catalog_arg_string(fcinfo, 2, "cell"), &target.row, &target.col);
+	input.import_id = PG_GETARG_INT64(0);
 	catalog_begin(&scope);
 	if (catalog_run(&import_open, fcinfo->args, false) == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("no import " INT64_FORMAT " is under way", import_id)));
-	parts = (int32) catalog_int64(1, 0);
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
+						errmsg("no import " INT64_FORMAT " is under way", input.import_id)));
+	input.parts = (int32) catalog_int64(1, 0);
 	uid = catalog_int64(2, 0);
 	name = catalog_string(&scope, 3);
 	role = catalog_string(&scope, 4);
 	catalog_end(&scope);
-	input_begin(&input, import_id, parts);
-	csv_measure(&input, 0, 0, &rows, &cols);
-	input_end(&input);
-	sheet_id = csv_create_sheet(CATALOG_TEXT(name), role != NULL ? CATALOG_TEXT(role) : CATALOG_NULL,
-								CATALOG_INT64(uid), rows, cols);
-	input_begin(&input, import_id, parts);
-	csv_import(&input, sheet_id, (uint64) uid, 0, 0, false);
+	target.name = CATALOG_TEXT(name);
+	target.link_role = role != NULL ? CATALOG_TEXT(role) : CATALOG_NULL;
+	seq = csv_run(&input, NULL, &target, uid);
 	input_end(&input);
 	catalog_begin(&scope);
 	import_remove(fcinfo->args);
 	catalog_end(&scope);
-	PG_RETURN_INT64(sheet_id);
+	values[0] = Int64GetDatum(target.sheet_id);
+	values[1] = Int64GetDatum(seq);
+	values[2] = PointerGetDatum(cstring_to_text_with_len(&input.reader.dialect.separator, 1));
+	values[3] = Int64GetDatum((int64) input.reader.forgiven);
+	values[4] = Int64GetDatum((int64) input.reader.forgiven_line);
+	nulls[2] = input.options.dialect.json;
+	nulls[4] = input.reader.forgiven == 0;
+	return catalog_return_row(fcinfo, values, nulls);
 }
 
 /* import_abort(import_id) */

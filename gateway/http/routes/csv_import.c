@@ -1,12 +1,14 @@
 /*
- * csv_import.c - POST /v2/sheets/import?name=NAME: CSV of any size becomes a new sheet, with bounded memory.
+ * csv_import.c - POST /v2/sheets/import?name=NAME and PUT /v2/sheets/ID/import?ref=CELL: CSV, TSV or JSON Lines of any
+ * size become a new sheet, or cells of one that is there, with bounded memory.
  *
- * The body is the CSV. It is stored in parts as it arrives, each in its turn among all uploads (upload_pace.c), and
- * then becomes the sheet in one statement. Nothing is left of an import that fails. While a part waits or is written,
- * the client is read only up to the next one.
+ * The body is the text. It is converted to UTF-8 and stored in parts as it arrives, each in its turn among all uploads
+ * (upload_pace.c), and then becomes cells in one statement. Nothing is left of an import that fails. While a part waits
+ * or is written, the client is read only up to the next one.
  *
  * States: CHECKING (until the account is known and the import has begun) -> WRITING -> ENDING.
  */
+#include "common/a1.h"
 #include "core/gateway.h"
 #include "http/routes/routes.h"
 #include "http/routes/upload_pace.h"
@@ -28,17 +30,24 @@ typedef enum ImportState
 typedef struct Import
 {
 	ImportState state;
-	char name[IMPORT_NAME_BYTES + 1];
+	char name[IMPORT_NAME_BYTES + 1]; /* of a new sheet */
+	char ref[A1_RANGE_MAX];			  /* of one that is there */
+	ImportOptions options;
+	Charset charset;
 	bool body_done;
 	PaceTurn turn; /* to write a part */
-	Buf bytes;	   /* not yet written */
+	Buf head;	   /* of the body, not yet converted */
+	Buf bytes;	   /* in UTF-8, not yet written */
 	int64_t import_id;
 	int part;
 } Import;
 
 static const char import_begin_sql[] = "SELECT sheet.import_begin($1, $2, $3)";
 static const char import_put_sql[] = "SELECT sheet.import_put($1, $2, $3)";
-static const char import_end_sql[] = "SELECT sheet.import_end($1)";
+static const char import_into_sql[] = "SELECT sheet.import_begin(NULL, NULL, $2) "
+									  "FROM sheet.check_role($1, 'editor', as_uid => $2)";
+static const char import_end_sql[] = "SELECT sheet_id, seq, taken_separator, forgiven, forgiven_line "
+									 "FROM sheet.import_end($1, $2, $3, $4, $5, $6, $7, $8, $9)";
 static const char import_abort_sql[] = "SELECT sheet.import_abort($1)";
 
 static void import_continue(Request *request);
@@ -54,6 +63,8 @@ import_free(void *own)
 	if (import->import_id != 0)
 		(void) database_query(DATABASE_WRITES, 0, import_abort_sql, 1, &param, 0, NULL, NULL);
 	pace_end(&import->turn);
+	charset_free(&import->charset);
+	buf_free(&import->head);
 	buf_free(&import->bytes);
 	free(import);
 }
@@ -100,6 +111,18 @@ import_refuse_csv(Request *request, const PGresult *res, const char *code)
 	request_json(request, 400, &body);
 }
 
+void
+import_refuse_encoding(Request *request, const Charset *charset)
+{
+	Buf body = {NULL, 0, 0};
+
+	buf_printf(&body,
+			   "{\"success\":false,\"msg\":0,\"data\":\"the text is not in %s: byte %lld begins no character\","
+			   "\"code\":\"csv_encoding\",\"offset\":%lld}",
+			   charset->name, (long long) charset->offset, (long long) charset->offset);
+	request_json(request, 400, &body);
+}
+
 static void
 import_refuse_size(Request *request)
 {
@@ -112,23 +135,66 @@ import_refuse_size(Request *request)
 
 /* ---- the database ---- */
 
+static bool
+import_is_new(const Request *request)
+{
+	return request->sheet_id == 0;
+}
+
+/* {"id":ID} or {"seq":SEQ}, and what was recognised and forgiven. */
+static void
+import_answer(Request *request, const PGresult *res)
+{
+	const Import *import = request->own;
+	Buf body = {NULL, 0, 0};
+
+	buf_printf(&body, import_is_new(request) ? "{\"id\":%s" : "{\"seq\":%s",
+			   PQgetvalue(res, 0, import_is_new(request) ? 0 : 1));
+	routes_put_member(&body, "encoding", import->charset.name);
+	routes_put_optional(&body, res, 0, 2, "separator", routes_put_member);
+	routes_put_number(&body, "forgiven", PQgetvalue(res, 0, 3));
+	routes_put_optional(&body, res, 0, 4, "forgivenLine", routes_put_number);
+	buf_puts(&body, "}");
+	request_json(request, 200, &body);
+}
+
 static void
 import_ended(Request *request, PGresult *res)
 {
 	Import *import = request->own;
 	const char *code = import_error_code(pgresult_sqlstate(res));
-	Buf body = {NULL, 0, 0};
 
 	if (request_succeeded(res))
 	{
 		import->import_id = 0;
-		buf_printf(&body, "{\"id\":%s}", PQgetvalue(res, 0, 0));
-		request_json(request, 200, &body);
+		import_answer(request, res);
 	}
 	else if (code != NULL)
 		import_refuse_csv(request, res, code);
 	else
 		request_sql_error(request, res);
+}
+
+static PgParam
+import_text(const char *text)
+{
+	return pgparam_text(text[0] != '\0' ? text : NULL);
+}
+
+static void
+import_end(Request *request)
+{
+	Import *import = request->own;
+	const ImportOptions *options = &import->options;
+	bool is_new = import_is_new(request);
+
+	import->state = IMPORT_ENDING;
+	request_query(request, DATABASE_LONG, import_end_sql,
+				  PARAMS(request_int64(request, import->import_id), is_new ? pgparam_null() : request_sheet(request),
+						 import_text(import->ref), import_text(options->format), import_text(options->separator),
+						 pgparam_text(import_quote(options)), pgparam_text(options->csv.dialect.lenient ? "t" : "f"),
+						 import_text(options->decimal), pgparam_text(options->csv.formulas ? "t" : "f")),
+				  REQUEST_TEXT_RAW, import_ended);
 }
 
 static void
@@ -163,13 +229,56 @@ import_on_turn(void *arg)
 		import_put_part(request);
 }
 
-/* Does what can be done, after each piece of the body and each result. */
+/* Finds the encoding, in the first bytes of the body. False: answered. */
+static bool
+import_begin_text(Request *request)
+{
+	Import *import = request->own;
+	const char *name = import->options.encoding;
+
+	if (name == NULL)
+		name = charset_guess(import->head.data != NULL ? import->head.data : "", import->head.len, import->body_done);
+	if (charset_begin(&import->charset, name))
+		return true;
+	request_error(request, 400, "this system has no converter for the encoding");
+	return false;
+}
+
+/* Converts what has come, once the encoding is known. False: answered. */
+static bool
+import_convert(Request *request)
+{
+	Import *import = request->own;
+	Buf head;
+	bool valid;
+
+	if (import->charset.name == NULL)
+	{
+		if (import->head.len < CSV_HEAD_BYTES && !import->body_done)
+			return true;
+		if (!import_begin_text(request))
+			return false;
+	}
+	head = buf_take(&import->head);
+	valid = head.len == 0 || charset_convert(&import->charset, head.data, head.len, &import->bytes);
+	buf_free(&head);
+	if (!valid || (import->body_done && !charset_end(&import->charset)))
+		import_refuse_encoding(request, &import->charset);
+	else if (buf_failed(&import->bytes))
+		request_out_of_memory(request);
+	else
+		return true;
+	return false;
+}
+
+/* Does what can be done, after each piece of the body and each result. An import whose begin was not answered could not
+ * be removed, so nothing is converted, which may fail, before. */
 static void
 import_continue(Request *request)
 {
 	Import *import = request->own;
 
-	if (request_is_answered(request))
+	if (request_is_answered(request) || (import->state == IMPORT_WRITING && !import_convert(request)))
 		return;
 	if (import->state == IMPORT_WRITING)
 	{
@@ -179,13 +288,9 @@ import_continue(Request *request)
 				import_put_part(request);
 		}
 		else if (import->body_done && !import->turn.taken)
-		{
-			import->state = IMPORT_ENDING;
-			request_query(request, DATABASE_LONG, import_end_sql, PARAMS(request_int64(request, import->import_id)),
-						  REQUEST_TEXT_RAW, import_ended);
-		}
+			import_end(request);
 	}
-	conn_pause(request->conn, import->bytes.len > IMPORT_PART_BYTES);
+	conn_pause(request->conn, import->head.len + import->bytes.len > IMPORT_PART_BYTES);
 }
 
 static void
@@ -210,6 +315,12 @@ import_authenticated(Request *request)
 {
 	const char *role = gateway.config.default_link_role;
 
+	if (!import_is_new(request))
+	{
+		request_query(request, DATABASE_WRITES, import_into_sql, PARAMS(request_sheet(request), request_uid(request)),
+					  REQUEST_TEXT_RAW, import_begun);
+		return;
+	}
 	request_query(request, DATABASE_WRITES, import_begin_sql,
 				  PARAMS(pgparam_text(((Import *) request->own)->name),
 						 pgparam_text(strcmp(role, "none") == 0 ? NULL : role), request_uid(request)),
@@ -225,13 +336,34 @@ import_body(Request *request, const char *data, size_t len)
 
 	if (request_is_answered(request))
 		return;
-	buf_put(&import->bytes, data, len);
-	if (buf_failed(&import->bytes))
+	buf_put(&import->head, data, len);
+	if (buf_failed(&import->head))
 		request_out_of_memory(request);
 	else if (request->received > gateway.config.max_upload_bytes)
 		import_refuse_size(request);
 	else
 		import_continue(request);
+}
+
+/* The name of the new sheet, or the cell of one that is there. False: answered. */
+static bool
+import_read_target(Request *request)
+{
+	Import *import = request->own;
+	uint32_t row, col;
+
+	if (import_is_new(request))
+	{
+		if (request_arg(request, "name", import->name, sizeof(import->name)))
+			return true;
+		request_error(request, 400, "name is needed in the query: that of the sheet");
+		return false;
+	}
+	if (request_arg(request, "ref", import->ref, sizeof(import->ref)) &&
+		a1_parse_cell(import->ref, strlen(import->ref), &row, &col))
+		return true;
+	request_error(request, 400, "ref is needed in the query: the upper left cell, as A1");
+	return false;
 }
 
 bool
@@ -242,9 +374,9 @@ import_begin(Request *request)
 	if (import == NULL)
 		return false;
 	request->take_body = import_body;
-	if (!request_arg(request, "name", import->name, sizeof(import->name)))
-		request_error(request, 400, "name is needed in the query: that of the sheet");
-	else if (request->head.content_length > gateway.config.max_upload_bytes)
+	if (!import_read_target(request) || !import_read_options(request, &import->options))
+		return false;
+	if (request->head.content_length > gateway.config.max_upload_bytes)
 		import_refuse_size(request);
 	else
 		request_authenticate(request, import_authenticated);

@@ -2,7 +2,9 @@
 #ifndef ROUTES_H
 #define ROUTES_H
 
+#include "common/csv.h"
 #include "http/request/request.h"
+#include "support/charset.h"
 #include "ws/cache/accounts.h"
 #include "ws/cache/cached_range.h"
 
@@ -102,9 +104,26 @@ extern void route_delete_file(Request *request);
 extern bool upload_begin(Request *request); /* false: answered */
 extern void upload_body_end(Request *request);
 
-/* csv_import.c: the same for the body of /v2/sheets/import */
+/* csv_import.c: the same for the body of /v2/sheets/import and /v2/sheets/ID/import */
 extern bool import_begin(Request *request);
 extern void import_body_end(Request *request);
+/* Answers that the body is not in its encoding, as far as it was converted. */
+extern void import_refuse_encoding(Request *request, const Charset *charset);
+
+/* csv_preview.c: what the query says of a text that is imported. An argument that is absent is empty */
+typedef struct ImportOptions
+{
+	char format[8], separator[8], quote[8], decimal[8];
+	bool no_quote;		  /* quote was given, and is empty */
+	const char *encoding; /* NULL: to be recognised */
+	CsvOptions csv;
+} ImportOptions;
+
+/* False: answered with 400. */
+extern bool import_read_options(Request *request, ImportOptions *options);
+/* The quote as the database takes it; NULL: the default. */
+extern const char *import_quote(const ImportOptions *options);
+extern void route_preview_import(Request *request);
 
 /* what the files of v1's routes have for v2 */
 extern void route_rename_sheet(Request *request);

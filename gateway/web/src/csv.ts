@@ -38,40 +38,89 @@ export async function downloadCsv(fid: number, token: string | null): Promise<vo
 
 /** The name of a sheet that is made of this file. */
 export function sheetNameOf(file: { name: string }): string {
-	return [...file.name.replace(/\.(csv|tsv|txt)$/i, '')].slice(0, 255).join('') || t('sheets.untitled');
+	return [...file.name.replace(/\.(csv|tsv|txt|jsonl)$/i, '')].slice(0, 255).join('') || t('sheets.untitled');
+}
+
+/** What the gateway is told of a file; what is absent or empty, it recognises. */
+export interface ImportOptions {
+	format?: 'csv' | 'tsv' | 'jsonl';
+	encoding?: string;
+	/** One letter, or tab. */
+	separator?: string;
+	lenient?: boolean;
+	decimal?: '.' | ',';
+}
+
+export interface Preview {
+	encoding: string;
+	separator: string | null;
+	/** The place of the first field that is refused unless misplaced quotation marks are permitted. */
+	malformed: { line: number; column: number } | null;
+	rows: string[][];
+}
+
+export interface Imported {
+	/** Of the new sheet. */
+	id: number;
+	/** How many fields have misplaced quotation marks, and the line of the first one. */
+	forgiven: number;
+	forgivenLine: number | null;
+}
+
+/** The first bytes of a file, of which the gateway makes a preview. */
+const headBytes = 65536;
+
+const queryOf = (options: ImportOptions) => {
+	const given = Object.entries(options).filter(([, value]) => value !== undefined && value !== '');
+	return given.map(([name, value]) => `&${name}=${encodeURIComponent(String(value))}`).join('');
+};
+
+/** Why the gateway has refused a file. */
+function fileError(status: number, answer: { code?: unknown; line?: unknown; column?: unknown; offset?: unknown } | null): Error {
+	if (typeof answer?.code !== 'string') return refusal(status);
+	const { code, line, column, offset } = answer;
+	if (offset !== undefined) return new CsvError(t('csv.error.csv_encoding.offset', { offset: String(offset) }));
+	return new CsvError(tOr(`csv.error.${code}`, 'error.other', { code, line: String(line), column: String(column) }));
+}
+
+/** The first rows of a file, as they would be imported. */
+export async function previewImport(session: Session, file: Blob, options: ImportOptions): Promise<Preview> {
+	const sent = await fetch(`/v2/sheets/import/preview?${queryOf(options).slice(1)}`, {
+		method: 'POST',
+		headers: { authorization: `Bearer ${session.token}`, 'content-type': 'text/csv' },
+		body: file.slice(0, headBytes),
+		credentials: 'omit',
+	}).catch(() => null);
+	if (!sent) throw refusal(0, 'unreachable');
+	const answer = (await sent.json().catch(() => null)) as Preview | null;
+	if (!sent.ok || !answer) throw fileError(sent.status, answer as object | null);
+	return answer;
 }
 
 export interface CsvUpload {
-	/** The id of the new sheet. Throws a CsvError if the file cannot become one. */
-	done: Promise<number>;
+	/** What has become of it. Throws a CsvError if the file cannot become a sheet. */
+	done: Promise<Imported>;
 	cancel(): void;
 }
 
-/** Uploads the content of a file, which becomes a sheet. progress: the share that was sent, from 0 to 1. Nothing is left if it fails. */
-export function uploadCsv(session: Session, file: { name: string }, content: Promise<Blob>, progress: (share: number) => void): CsvUpload {
+/** Uploads a file, which becomes a sheet. progress: the share that was sent, from 0 to 1. Nothing is left if it fails. */
+export function uploadCsv(session: Session, name: string, file: Blob, options: ImportOptions, progress: (share: number) => void): CsvUpload {
 	// fetch() tells nothing of its progress.
 	const sending = new XMLHttpRequest();
-	let canceled = false;
-	const done = new Promise<number>((resolve, reject) => {
+	const done = new Promise<Imported>((resolve, reject) => {
 		sending.responseType = 'json';
-		sending.open('POST', `/v2/sheets/import?name=${encodeURIComponent(sheetNameOf(file))}`);
+		sending.open('POST', `/v2/sheets/import?name=${encodeURIComponent(name)}${queryOf(options)}`);
 		sending.setRequestHeader('authorization', `Bearer ${session.token}`);
 		sending.setRequestHeader('content-type', 'text/csv');
 		sending.upload.onprogress = ({ loaded, total }) => progress(total === 0 ? 1 : loaded / total);
 		sending.onload = () => {
-			const answer = sending.response as { id?: unknown; code?: unknown; line?: unknown; column?: unknown } | null;
-			if (sending.status === 200 && typeof answer?.id === 'number') resolve(answer.id);
-			else if (typeof answer?.code === 'string')
-				reject(new CsvError(tOr(`csv.error.${answer.code}`, 'error.other', { code: answer.code, line: String(answer.line), column: String(answer.column) })));
-			else reject(refusal(sending.status));
+			const answer = sending.response as Imported | null;
+			if (sending.status === 200 && typeof answer?.id === 'number') resolve(answer);
+			else reject(fileError(sending.status, answer as object | null));
 		};
 		sending.onerror = () => reject(new CsvError(t('csv.broken')));
 		sending.onabort = () => reject(new CsvError(t('csv.canceled')));
-		void content.then((csv) => canceled || sending.send(csv));
+		sending.send(file);
 	});
-	const cancel = () => {
-		canceled = true;
-		sending.abort();
-	};
-	return { done, cancel };
+	return { done, cancel: () => sending.abort() };
 }

@@ -63,7 +63,7 @@ class Bench {
 /** What is sent until the page is there, and when the example sheet is painted. */
 async function load(bench) {
 	const csv = fs.readFileSync(path.join(repository, 'sql/examples/airports.csv'), 'utf8');
-	const id = Number(await bench.sql.query(`SELECT sheet.import_csv('US airports', $csv$${csv}$csv$, ${bench.uid})`));
+	const id = Number(await bench.sql.query(`SELECT sheet.import_csv('US airports', $csv$${csv}$csv$, as_uid => ${bench.uid})`));
 	const [first, list] = [await bench.context(), await bench.context()];
 	for (const key of ['first_load_kb', 'second_load_kb']) {
 		const window = await bench.open(first, id, true);

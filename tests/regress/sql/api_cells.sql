@@ -59,7 +59,7 @@ SELECT sheet.export_csv(:formulas, 'A1:B2', true, 'tsv') = E'"''=HYPERLINK(""x""
 -- as TSV and as JSON Lines: the same rows and columns; an empty cell is null
 SELECT sheet.create('formats', 10, 10) AS formats \gset
 SELECT count(sheet.set_range(:formats, 'B1', ARRAY[['a,b', E'c\td'], [E'e "f"\\', ''], ['', E'g\r\nh\u0001\uFEFFä']])) > 0 AS set;
-SELECT sheet.export_csv(:formats) = E',"a,b",c\td\r\n,"e ""f""\\",\r\n,,"g\r\nh\u0001\uFEFFä"\r\n' AS csv,
+SELECT sheet.export_csv(:formats) = E',"a,b","c\td"\r\n,"e ""f""\\",\r\n,,"g\r\nh\u0001\uFEFFä"\r\n' AS csv,
 	sheet.export_csv(:formats, format => 'csv') = sheet.export_csv(:formats, format => NULL) AS csv_by_default,
 	sheet.export_csv(:formats, format => 'tsv') = E'\ta,b\t"c\td"\r\n\t"e ""f""\\"\t\r\n\t\t"g\r\nh\u0001\uFEFFä"\r\n' AS tsv;
 SELECT line, line::json FROM string_to_table(rtrim(sheet.export_csv(:formats, format => 'jsonl'), E'\n'), E'\n') line;
@@ -85,7 +85,7 @@ SELECT sheet.import_begin('api parts', 'viewer', :importer) AS import \gset
 SELECT sheet.import_put(:import, 0, convert_to(E'\uFEFFä,"b', 'UTF8')), sheet.import_put(:import, 1, '"'), sheet.import_put(:import, 2, E'" c\r\nd"\r'),
 	sheet.import_put(:import, 3, E'\n,\\303'), sheet.import_put(:import, 4, E'\\266');
 SELECT sheet.import_put(:import, 4, 'again');
-SELECT sheet.import_end(:import) AS parts \gset
+SELECT sheet_id AS parts FROM sheet.import_end(:import) \gset
 SELECT name, owner, link_role FROM sheet.info(:parts);
 SELECT a1, content FROM sheet.range(:parts);
 SELECT sheet.import_end(:import) IS NULL;

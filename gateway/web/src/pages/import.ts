@@ -1,47 +1,136 @@
-// import.ts - the upload of a CSV file, which becomes a sheet. Loaded at its first use.
-import { CsvError, uploadCsv } from '../csv';
-import { button, explain, h, openDialog } from '../dom';
+// import.ts - the dialog of a file that becomes a sheet: its first rows, how it is read, and the upload. Loaded at its first use.
+import { CsvError, previewImport, sheetNameOf, uploadCsv, type ImportOptions, type Preview } from '../csv';
+import { button, explain, h, notify, openDialog } from '../dom';
 import { t } from '../i18n';
 import { localeOf } from '../paste/locale';
-import { asCsv } from '../separated';
 import type { Navigation } from '../main';
 import type { Session } from '../api';
 
-/** Uploads a file, with a dialog that shows how far it is. */
+const encodings = ['UTF-8', 'UTF-16LE', 'UTF-16BE', 'windows-1252', 'windows-1250', 'windows-1251', 'ISO-8859-1', 'ISO-8859-2', 'ISO-8859-15'].concat([
+	'GB18030',
+	'Big5',
+	'Shift_JIS',
+	'EUC-JP',
+	'EUC-KR',
+	'KOI8-R',
+]);
+const separators = [',', ';', 'tab', '|'];
+const shownColumns = 20;
+
+let choices = 0;
+/** A choice of values with its label. */
+function choice(label: string, values: string[], name: (value: string) => string): { row: HTMLElement; select: HTMLSelectElement } {
+	const id = `import-${++choices}`;
+	const select = h('select', { id }, ...values.map((value) => h('option', { value }, name(value))));
+	return { row: h('div', { class: 'field' }, h('label', { for: id }, label), select), select };
+}
+
+function check(label: string): { row: HTMLElement; input: HTMLInputElement } {
+	const input = h('input', { type: 'checkbox' });
+	return { row: h('label', { class: 'check' }, input, ' ', label), input };
+}
+
+/** Shows what a file would become, and uploads it when the user says so. */
 export function importFile(session: Session, file: File, navigation: Navigation): void {
-	const share = h('progress', { max: 1, value: 0, 'aria-label': t('csv.progress') });
-	const text = h('p', { role: 'status' }, t('csv.sending', { name: file.name }));
+	const json = /\.jsonl$/i.test(file.name);
+	const encoding = choice(t('csv.encoding'), encodings, (value) => value);
+	const separator = choice(t('csv.separator'), separators, (value) => t(`csv.separator.${separators.indexOf(value)}`));
+	const lenient = check(t('csv.lenient'));
+	const decimal = check(t('csv.decimal'));
+	const settings = h('div', { class: 'import-settings' }, encoding.row, !json && separator.row, !json && lenient.row, !json && decimal.row);
+	const rows = h('table');
+	const shown = h('div', { class: 'import-rows', role: 'region', 'aria-label': t('csv.preview'), tabindex: 0, dir: 'auto' }, rows);
+	const share = h('progress', { max: 1, value: 0, 'aria-label': t('csv.progress'), hidden: true });
+	const text = h('p', { role: 'status' });
 	const problem = h('p', { class: 'problem', role: 'alert' });
 	const cancel = button(t('cancel'), () => close());
-	const { dialog, close } = openDialog(t('csv.import'), text, share, problem, h('footer', {}, cancel));
-	let open = true;
-	// A file that cannot be converted is sent unchanged. The gateway tells where it is not UTF-8.
-	const content = asCsv(file, localeOf(navigator.language).comma).catch(() => file);
-	const upload = uploadCsv(session, file, content, (sent) => {
-		share.value = sent;
-		if (sent < 1) return;
-		// All has arrived, and the sheet is being made: it can be cancelled no more.
-		share.removeAttribute('value');
-		text.textContent = t('csv.making');
-		cancel.hidden = true;
-	});
-	dialog.addEventListener('close', () => {
-		open = false;
-		if (!cancel.hidden) upload.cancel();
-	});
-	upload.done.then(
-		(fid) => {
-			cancel.hidden = true;
-			if (!open) return;
-			close();
-			navigation.toSheet(fid);
-		},
-		(error: unknown) => {
-			share.hidden = true;
-			text.hidden = true;
-			cancel.textContent = t('close');
-			cancel.hidden = false;
-			problem.textContent = error instanceof CsvError ? error.message : explain(error);
-		},
+	const begin = button(t('csv.start'), () => send(), { class: 'primary', disabled: true });
+	const { dialog, close } = openDialog(
+		t('csv.import'),
+		h('p', { dir: 'auto' }, file.name),
+		settings,
+		shown,
+		text,
+		share,
+		problem,
+		h('footer', {}, cancel, begin),
 	);
+	dialog.classList.add('wide');
+
+	// What the user has not chosen is recognised.
+	const options = (chosen: boolean): ImportOptions =>
+		json
+			? { format: 'jsonl', encoding: chosen ? encoding.select.value : '' }
+			: chosen
+				? { encoding: encoding.select.value, separator: separator.select.value, lenient: lenient.input.checked, decimal: decimal.input.checked ? ',' : '.' }
+				: {};
+	let asked = 0;
+	/** Shows the first rows again. At first, what is recognised is chosen. */
+	const preview = async (chosen: boolean) => {
+		const question = ++asked;
+		begin.disabled = true;
+		try {
+			const found = await previewImport(session, file, options(chosen));
+			if (question !== asked) return;
+			if (!chosen && take(found)) return await preview(true);
+			problem.textContent = found.malformed && !lenient.input.checked ? t('csv.error.csv_malformed', place(found.malformed)) : '';
+			rows.replaceChildren(...found.rows.map((row) => h('tr', {}, ...row.slice(0, shownColumns).map((cell) => h('td', { dir: 'auto' }, cell)))));
+			begin.disabled = problem.textContent !== '';
+		} catch (error) {
+			if (question !== asked) return;
+			rows.replaceChildren();
+			problem.textContent = error instanceof CsvError ? error.message : explain(error);
+		}
+	};
+	const place = ({ line, column }: { line: number; column: number }) => ({ line: String(line), column: String(column) });
+	/** Chooses what was recognised. Semicolons are separators where numbers have a decimal comma; true: this changes the rows. */
+	const take = (found: Preview): boolean => {
+		for (const [select, value] of [
+			[encoding.select, found.encoding],
+			[separator.select, found.separator === '\t' ? 'tab' : found.separator],
+		] as const) {
+			if (value !== null && ![...select.options].some((option) => option.value === value)) select.append(h('option', { value }, value));
+			select.value = value ?? '';
+		}
+		decimal.input.checked = found.separator === ';' && localeOf(navigator.language).comma;
+		return decimal.input.checked;
+	};
+	for (const input of [encoding.select, separator.select, lenient.input, decimal.input]) input.addEventListener('change', () => void preview(true));
+	void preview(false);
+
+	const send = () => {
+		let open = true;
+		settings.inert = true;
+		begin.hidden = true;
+		share.hidden = false;
+		text.textContent = t('csv.sending', { name: file.name });
+		const upload = uploadCsv(session, sheetNameOf(file), file, options(true), (sent) => {
+			share.value = sent;
+			if (sent < 1) return;
+			// All has arrived, and the sheet is being made: it can be cancelled no more.
+			share.removeAttribute('value');
+			text.textContent = t('csv.making');
+			cancel.hidden = true;
+		});
+		dialog.addEventListener('close', () => {
+			open = false;
+			if (!cancel.hidden) upload.cancel();
+		});
+		upload.done.then(
+			({ id, forgiven, forgivenLine }) => {
+				cancel.hidden = true;
+				if (forgiven > 0) notify(t('csv.forgiven', { count: String(forgiven), line: String(forgivenLine) }));
+				if (!open) return;
+				close();
+				navigation.toSheet(id);
+			},
+			(error: unknown) => {
+				share.hidden = true;
+				text.textContent = '';
+				cancel.textContent = t('close');
+				cancel.hidden = false;
+				problem.textContent = error instanceof CsvError ? error.message : explain(error);
+			},
+		);
+	};
 }

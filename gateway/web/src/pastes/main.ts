@@ -62,11 +62,6 @@ class View {
 	}
 }
 
-async function tsvAsCsv(content: string): Promise<string> {
-	const { default: papa } = await import('papaparse');
-	return papa.unparse(papa.parse<string[]>(content, { delimiter: '\t' }).data);
-}
-
 /** Makes a sheet of a paste, and opens it. */
 async function makeSheet(paste: Paste, problem: HTMLElement): Promise<void> {
 	problem.textContent = '';
@@ -76,11 +71,11 @@ async function makeSheet(paste: Paste, problem: HTMLElement): Promise<void> {
 		return;
 	}
 	const file = { name: paste.title || t('paste.untitled') };
-	const csv = paste.lang.toLowerCase() === 'tsv' ? await tsvAsCsv(paste.content) : paste.content;
+	const format = paste.lang.toLowerCase() === 'tsv' ? 'tsv' : 'csv';
 	try {
 		await loadDialogTexts();
-		const fid = await uploadCsv(session, { name: sheetNameOf(file) }, Promise.resolve(new Blob([csv])), () => {}).done;
-		location.href = `/?id=${fid}`;
+		const { id } = await uploadCsv(session, sheetNameOf(file), new Blob([paste.content]), { format, encoding: 'UTF-8' }, () => {}).done;
+		location.href = `/?id=${id}`;
 	} catch (error) {
 		problem.textContent = explain(error);
 	}
