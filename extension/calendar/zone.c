@@ -13,7 +13,7 @@
 
 /* The rules that count, as times of Unix: 2020 to 2060. */
 #define ZONE_RULES_FROM INT64CONST(1577836800)
-#define ZONE_RULES_TO INT64CONST(2840140800)
+#define ZONE_RULES_TO	INT64CONST(2840140800)
 
 /* pg_tzset() also takes POSIX rules, such as FOO+3, which are no names. */
 static bool

@@ -19,7 +19,8 @@ extern TimestampTz zone_time(Timestamp local, pg_tz *zone);
 /* The local time in the zone. 22008 if it is out of range. */
 extern Timestamp zone_local(TimestampTz at, pg_tz *zone);
 
-/* A digest of the zone's offsets from 2020 to 2060. It changes with the zone's rules in the system's tzdata, not with time. */
+/* A digest of the zone's offsets from 2020 to 2060. It changes with the zone's rules in the system's tzdata, not with
+ * time. */
 extern int64 zone_rules(pg_tz *zone);
 
 #endif

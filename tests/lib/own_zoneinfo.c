@@ -1,6 +1,6 @@
 /*
- * own_zoneinfo.c - time zones of a test: in front of the system's open() (LD_PRELOAD), takes a file below /usr/share/zoneinfo from
- * the folder OWN_ZONEINFO if that has one of the same name.
+ * own_zoneinfo.c - time zones of a test: in front of the system's open() (LD_PRELOAD), takes a file below
+ * /usr/share/zoneinfo from the folder OWN_ZONEINFO if that has one of the same name.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -29,16 +29,16 @@ own_open(const char *symbol, const char *path, int flags, int mode)
 	return real(path, flags, mode);
 }
 
-#define OPEN(name)                                                                                                                 \
-	int name(const char *path, int flags, ...)                                                                                     \
-	{                                                                                                                              \
-		va_list args;                                                                                                              \
-		int mode;                                                                                                                  \
-                                                                                                                                   \
-		va_start(args, flags);                                                                                                     \
-		mode = va_arg(args, int);                                                                                                  \
-		va_end(args);                                                                                                              \
-		return own_open(#name, path, flags, mode);                                                                                 \
+#define OPEN(name)                                                                                                     \
+	int name(const char *path, int flags, ...)                                                                         \
+	{                                                                                                                  \
+		va_list args;                                                                                                  \
+		int mode;                                                                                                      \
+                                                                                                                       \
+		va_start(args, flags);                                                                                         \
+		mode = va_arg(args, int);                                                                                      \
+		va_end(args);                                                                                                  \
+		return own_open(#name, path, flags, mode);                                                                     \
 	}
 
 OPEN(open)
