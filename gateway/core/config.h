@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 #define CONFIG_VERSION	  "1.0"
+#define CONFIG_MAIL_WORDS 16	 /* of reminder-mail */
 #define CONFIG_ADMIN_PORT 1000 /* added to listen-port, or subtracted if that is too much */
 
 /* settings.c documents the fields: the setting of `listen_port` is "listen-port". */
@@ -50,6 +51,8 @@ typedef struct Config
 	int pastes_per_address;
 	int webhook_requests;
 	char *webhook_networks;
+	char *reminder_mail;
+	char *reminder_mail_from;
 	char *log_level;
 	char *log_format;
 	int max_connections;
