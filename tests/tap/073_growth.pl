@@ -54,6 +54,8 @@ my %parameters = (
 	'api_calendars.c calendars_entries_sql' => [ q{'{$team}'}, q{'2031-01-01'}, q{'2031-02-01'}, '$guest' ],
 	'api_calendars.c calendars_list_sql' => ['$rich'],
 	'api_calendars.c calendars_set_sql' => [ '$team', '$rich' ],
+	'api_calendars.c reminders_dismiss_sql' => [ 'ARRAY[1, 2]', '$rich' ],
+	'api_calendars.c reminders_list_sql' => ['$rich'],
 	'api_calendars.c calendars_task_sql' => [ '$team', q{'daily'}, q{'2031-01-02 09:00'}, '$rich' ],
 	'api_cells.c write_cells_sql' => [ '$busy', $set, '$last - 5', 'false', 'true', '$guest' ],
 	'api_cells.c write_cells_sql append' => [ '$busy', $set, 'NULL', 'true', 'true', '$guest' ],
@@ -84,6 +86,8 @@ my %parameters = (
 	'webhooks.c take_sql' => [ 'ARRAY[$busy]', '8', '30000', 'ARRAY[$rich]', q{ARRAY['example.org']}, q{|SELECT sheet.create_webhook($busy, 'https://example.org/'); SELECT sheet.set($busy, 0, 0, clock_timestamp()::text)} ],
 	'webhooks.c watched_sql' => ['0'],
 	'v1_stream.c name_sql' => ['$rich'],
+	'mail.c take_sql' => [ q{'a@example.org'}, q{'http://here'}, q{'{}'}, q{|SELECT due($guest)} ],
+	'mail.c end_sql' => [ q{(SELECT max(outbox_id) FROM sheet.outbox)}, 'true', q{|SELECT due($guest)} ],
 	'commit.c tail_sql' => [ '$busy', '$last - 5' ],
 	'coord_postgres.c acquire_sql' => [q{'here'}],
 	'coord_postgres.c heartbeat_sql' => [],
@@ -297,6 +301,13 @@ INSERT INTO ids SELECT 'team', sheet.create_calendar('team', 'UTC', id('rich'));
 SELECT sheet.share(id('team'), 'account 2', 'viewer');
 SELECT sheet.set_range(id('team'), 'A2', ARRAY[['daily', '2031-01-01 09:00', '1 h', 'FREQ=DAILY;COUNT=10', 'account 1, account 2', '', '', '', '', '', '', 'daily']]);
 SELECT sheet.refresh_calendar(id('team'));
+INSERT INTO sheet.outbox (uid, sheet_id, task_uid, starts_at, ends_at, all_day, zone, title, place, mail_at)
+	SELECT id('rich'), id('team'), 'daily', now(), now(), false, 'UTC', 'x', '', CASE n % 2 WHEN 0 THEN now() + interval '1 day' END FROM generate_series(1, $size->{edits}) n;
+INSERT INTO sheet.notice SELECT outbox_id, uid, sheet_id, task_uid, starts_at, ends_at, all_day, zone, title, place, created_at FROM sheet.outbox;
+INSERT INTO sheet.mailed SELECT uid, now()::date, 1 FROM sheet.account;
+UPDATE sheet.account SET email = 'guest\@example.org' WHERE uid = id('guest');
+CREATE FUNCTION due(uid bigint) RETURNS void LANGUAGE sql AS \$\$INSERT INTO sheet.outbox (uid, sheet_id, task_uid, starts_at, ends_at, all_day, zone, title, place)
+	SELECT uid, id('team'), 'daily', now(), now(), false, 'UTC', 'x', ''\$\$;
 INSERT INTO sheet.file (sheet_id, name, uid, size, etag) SELECT id('busy'), CASE n % 2 WHEN 0 THEN 'file ' || n ELSE 'picture (' || n / 2 + 2 || ').png' END, id('rich'), 1, '' FROM generate_series(1, $size->{files}) n;
 INSERT INTO sheet.file (sheet_id, name, uid, size, etag) VALUES (id('busy'), 'picture.png', id('rich'), 1, ''), (id('busy'), 'file 7', id('rich'), 1, ''), (id('quiet'), 'a', id('rich'), 1, ''), (id('quiet'), 'b', id('rich'), 1, '');
 INSERT INTO sheet.file_part SELECT upload_id, 0, 'x' FROM sheet.file;
