@@ -457,31 +457,6 @@ is_ip_port(const char *text)
 	return is_host_port(text) && network_split(text, host) != NULL && network_is_address(host);
 }
 
-/* The program and the sender of reminders by mail. The sender is a line of a header. */
-static bool
-check_mail(Loader *loader)
-{
-	const char *program = loader->config->reminder_mail, *from = loader->config->reminder_mail_from;
-	char path[PATH_MAX];
-	int words = 0;
-
-	if (program[0] == '\0')
-		return true;
-	for (const char *at = program; *(at += strspn(at, " \t")) != '\0'; at += strcspn(at, " \t"))
-		words++;
-	snprintf(path, sizeof(path), "%.*s", (int) strcspn(program, " \t"), program);
-	if (path[0] != '/' || words > CONFIG_MAIL_WORDS)
-		return loader_refuse(loader, "reminder-mail", "it is not the path of a program, from /, with some arguments");
-	if (access(path, X_OK) != 0)
-		return loader_refuse(loader, "reminder-mail", strerror(errno));
-	for (const char *at = from; *at != '\0'; at++)
-	{
-		if (*at < ' ' || *at > '~')
-			return loader_refuse(loader, "reminder-mail-from", "it has other characters than those of ASCII");
-	}
-	return strchr(from, '@') != NULL || loader_refuse(loader, "reminder-mail-from", "reminder-mail needs an address");
-}
-
 /* Checks formats, files, and combinations of values. */
 static bool
 loader_check(Loader *loader)
@@ -520,7 +495,7 @@ loader_check(Loader *loader)
 		return loader_refuse(loader, "zookeeper-hosts", "it is not a list of host:port");
 	if (!is_zookeeper_path(config->zookeeper_root))
 		return loader_refuse(loader, "zookeeper-root", "it is not a path of letters, digits, . _ - and /");
-	return check_mail(loader) && check_database(loader) && check_jwt_keys(loader);
+	return check_database(loader) && check_jwt_keys(loader);
 }
 
 /* Reads all sources into an empty Config. On failure it is empty again. check: what they must be together. */

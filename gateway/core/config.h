@@ -13,7 +13,6 @@
 #include <stddef.h>
 
 #define CONFIG_VERSION	  "1.0"
-#define CONFIG_MAIL_WORDS 16	 /* of reminder-mail */
 #define CONFIG_ADMIN_PORT 1000 /* added to listen-port, or subtracted if that is too much */
 
 /* settings.c documents the fields: the setting of `listen_port` is "listen-port". */

@@ -1,14 +1,14 @@
 /*
- * mail.c - sends reminders of calendars by mail: takes a mail from the database, gives it to the program of reminder-mail, and tells
- * the database how the program has ended.
+ * mail.c - sends reminders of calendars by mail: takes a mail from the database, gives it to the program of
+ * reminder-mail, and tells the database how the program has ended.
  *
- * Each of a few mailers has a connection of its own. Its transaction has the reminder locked while the program runs: others send
- * other ones meanwhile, and if this gateway ends, the reminder is free again. If the connection is lost, the end is told in
- * another session, so a mail is sent twice only if this gateway dies between the end of the program and the commit, or another
- * gateway takes the reminder while the connection is away.
+ * Each of a few mailers has a connection of its own. Its transaction has the reminder locked while the program runs:
+ * others send other ones meanwhile, and if this gateway ends, the reminder is free again. If the connection is lost,
+ * the end is told in another session, so a mail is sent twice only if this gateway dies between the end of the program
+ * and the commit, or another gateway takes the reminder while the connection is away.
  *
- * The program gets the mail as its input. It inherits no descriptor and no variable of the environment, and it is a process group of
- * its own, which is killed if it runs too long.
+ * The program gets the mail as its input. It inherits no descriptor and no variable of the environment, and it is a
+ * process group of its own, which is killed if it runs too long.
  */
 #include "mail/mail.h"
 
@@ -29,6 +29,7 @@
 
 #define MAIL_AT_ONCE	4
 #define MAIL_TICK_MS	1000
+#define MAIL_WORDS		16 /* of reminder-mail */
 #define MAIL_PROGRAM_MS 30000
 
 typedef enum MailerState
@@ -98,7 +99,8 @@ mailer_end_answered(void *arg, PGresult *res)
 	((Mailer *) arg)->told = pgresult_succeeded(res);
 }
 
-/* The end is known when the commit is. If the connection was lost, this was no transaction, and has committed as well. */
+/* The end is known when the commit is. If the connection was lost, this was no transaction, and has committed as well.
+ */
 static void
 mailer_told(void *arg, PGresult *res)
 {
@@ -187,13 +189,13 @@ mailer_too_late(uv_timer_t *timer)
 
 /* Splits the setting at blanks. */
 static void
-mail_split(char *command, char *words[CONFIG_MAIL_WORDS + 1])
+mail_split(char *command, char *words[MAIL_WORDS + 1])
 {
 	char *rest = command;
 
-	for (int i = 0; i < CONFIG_MAIL_WORDS; i++)
+	for (int i = 0; i < MAIL_WORDS; i++)
 		words[i] = strtok_r(i == 0 ? command : NULL, " \t", &rest);
-	words[CONFIG_MAIL_WORDS] = NULL;
+	words[MAIL_WORDS] = NULL;
 }
 
 static int
@@ -221,7 +223,7 @@ mailer_spawn(Mailer *mailer, char **words)
 static void
 mailer_send(Mailer *mailer)
 {
-	char *command = strdup(gateway.config.reminder_mail), *words[CONFIG_MAIL_WORDS + 1];
+	char *command = strdup(gateway.config.reminder_mail), *words[MAIL_WORDS + 1];
 	uv_handle_t *handles[] = {(uv_handle_t *) &mailer->program, (uv_handle_t *) &mailer->input,
 							  (uv_handle_t *) &mailer->deadline};
 	uv_buf_t buf = uv_buf_init(mailer->message, (unsigned) strlen(mailer->message));
@@ -345,11 +347,43 @@ mail_on_tick(uv_timer_t *timer)
 
 /* ---- start, end, metrics ---- */
 
+/* Returns what is wrong with the settings, or NULL. The sender is a line of a header. */
+static const char *
+mail_check(void)
+{
+	const char *program = gateway.config.reminder_mail, *from = gateway.config.reminder_mail_from;
+	char path[PATH_MAX];
+	int words = 0;
+
+	for (const char *at = program; *(at += strspn(at, " \t")) != '\0'; at += strcspn(at, " \t"))
+		words++;
+	snprintf(path, sizeof(path), "%.*s", (int) strcspn(program, " \t"), program);
+	if (path[0] != '/' || words > MAIL_WORDS)
+		return "reminder-mail is not the path of a program, from /, with some arguments";
+	if (access(path, X_OK) != 0)
+		return "the program of reminder-mail cannot be executed";
+	for (const char *at = from; *at != '\0'; at++)
+	{
+		if (*at < ' ' || *at > '~')
+			return "reminder-mail-from has other characters than those of ASCII";
+	}
+	return strchr(from, '@') != NULL ? NULL : "reminder-mail needs an address in reminder-mail-from";
+}
+
 bool
 mail_start(void)
 {
+	const char *problem;
+
 	if (gateway.config.reminder_mail[0] == '\0')
 		return true;
+	problem = mail_check();
+	if (problem != NULL)
+	{
+		fprintf(stderr, "pg_sheet_gateway: %s\n", problem);
+		gateway.invalid = true;
+		return false;
+	}
 	for (int i = 0; i < MAIL_AT_ONCE; i++)
 	{
 		mailers[i].conn = database_open_more("pg_sheet mail");
@@ -396,7 +430,8 @@ mail_count(void)
 void
 mail_print_metrics(Buf *buf)
 {
-	metrics_print_head(buf, "reminder_mails_total", "counter", "Reminders given to reminder-mail, by how it has ended.");
+	metrics_print_head(buf, "reminder_mails_total", "counter",
+					   "Reminders given to reminder-mail, by how it has ended.");
 	buf_printf(buf, "pg_sheet_reminder_mails_total{outcome=\"sent\"} %llu\n", (unsigned long long) mail_sent);
 	buf_printf(buf, "pg_sheet_reminder_mails_total{outcome=\"failed\"} %llu\n", (unsigned long long) mail_failed);
 }

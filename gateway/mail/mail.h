@@ -6,7 +6,8 @@
 
 #include <stdbool.h>
 
-/* Opens connections to the database, if reminder-mail is set. Returns false when there is no memory. */
+/* Opens connections to the database, if reminder-mail is set. Returns false when the settings are wrong, which is said
+ * on stderr, or there is no memory. */
 extern bool mail_start(void);
 /* Programs that run are killed; the database has their mails sent again. */
 extern void mail_stop(void);

@@ -419,9 +419,11 @@ route_dismiss_reminders(Request *request)
 {
 	char list[REMINDERS_BYTES], ids[REMINDERS_BYTES + 2];
 
-	if (!request_arg(request, "ids", list, sizeof(list)) || list[0] == '\0' || list[strspn(list, "0123456789,")] != '\0')
+	if (!request_arg(request, "ids", list, sizeof(list)) || list[0] == '\0' ||
+		list[strspn(list, "0123456789,")] != '\0')
 	{
-		request_error(request, 400, "ids is needed: a list of the numbers of reminders, as 7,12, of at most 2047 bytes");
+		request_error(request, 400,
+					  "ids is needed: a list of the numbers of reminders, as 7,12, of at most 2047 bytes");
 		return;
 	}
 	snprintf(ids, sizeof(ids), "{%s}", list);

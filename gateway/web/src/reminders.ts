@@ -47,7 +47,12 @@ export function watchReminders(session: Session, navigation: Navigation): () => 
 	const dismissed = new Set<number>();
 	const list = h('ul');
 	const more = h('span');
-	const foot = h('footer', { hidden: true }, more, button(t('reminders.dismissAll'), () => dismiss(reminders)));
+	const foot = h(
+		'footer',
+		{ hidden: true },
+		more,
+		button(t('reminders.dismissAll'), () => dismiss(reminders)),
+	);
 	const area = h('section', { class: 'reminders', 'aria-label': t('reminders.title'), 'aria-live': 'polite', hidden: true }, list, foot);
 	let reminders: Reminder[] = [];
 	let asking = false;

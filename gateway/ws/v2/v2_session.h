@@ -36,7 +36,7 @@ typedef struct V2Session
 {
 	V2Encoding encoding;
 	uint64_t version; /* from hello */
-	uint64_t opened; /* ms */
+	uint64_t opened;  /* ms */
 	uint64_t client_id;
 	uint64_t acked;	 /* from hello */
 	uint64_t since;	 /* from hello */

@@ -17,14 +17,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define V2_VERSION		   2
-#define V2_VERSION_RANGES  3	/* with locks of ranges */
-#define V2_VERSION_REMINDERS 4 /* with reminders */
-#define V2_MAX_TOKEN	   4096 /* bytes */
-#define V2_MAX_OP_EDITS	   16384
-#define V2_MAX_VALUES	   1024	 /* of one `calc` */
-#define V2_MAX_OP_CHANGES  64	 /* structure edits among them */
-#define V2_MAX_BLOCK_CELLS 65536 /* of one `get` */
+#define V2_VERSION			 2
+#define V2_VERSION_RANGES	 3	  /* with locks of ranges */
+#define V2_VERSION_REMINDERS 4	  /* with reminders */
+#define V2_MAX_TOKEN		 4096 /* bytes */
+#define V2_MAX_OP_EDITS		 16384
+#define V2_MAX_VALUES		 1024  /* of one `calc` */
+#define V2_MAX_OP_CHANGES	 64	   /* structure edits among them */
+#define V2_MAX_BLOCK_CELLS	 65536 /* of one `get` */
 
 typedef enum V2Encoding
 {
