@@ -8,7 +8,7 @@ import type { Navigation } from './main';
 const pollMs = 60000;
 /** Many pages hear of a reminder at once, and a page on each of its connections. */
 const spreadMs = 300;
-const most = 3;
+const narrow = matchMedia('(max-width: 40rem)');
 
 interface Reminder {
 	id: number;
@@ -80,6 +80,7 @@ export function watchReminders(session: Session, navigation: Navigation): () => 
 
 	/** Cards that stay are not touched, so that they keep the focus and are not read out again. */
 	function draw(): void {
+		const most = narrow.matches ? 1 : 3;
 		const shown = reminders.slice(0, most);
 		const held = area.contains(document.activeElement);
 		for (const [id, element] of cards)
