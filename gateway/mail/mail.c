@@ -2,10 +2,10 @@
  * mail.c - sends reminders of calendars by mail: takes a mail from the database, gives it to the program of
  * reminder-mail, and tells the database how the program has ended.
  *
- * Each of a few mailers has a connection of its own. Its transaction has the reminder locked while the program runs:
- * others send other ones meanwhile, and if this gateway ends, the reminder is free again. If the connection is lost,
- * the end is told in another session, so a mail is sent twice only if this gateway dies between the end of the program
- * and the commit, or another gateway takes the reminder while the connection is away.
+ * Each of a few mailers has a connection of its own. A reminder that is taken is passed over by others for 40 seconds,
+ * longer than the program may run, also if the server restarts. Besides, a transaction has it locked while the program
+ * runs, whatever the clock does. If the connection is lost, the end is told in another session. So a mail is sent twice
+ * only if this gateway dies, or cannot reach the database for long, between the start of the program and the commit.
  *
  * The program gets the mail as its input. It inherits no descriptor and no variable of the environment, and it is a
  * process group of its own, which is killed if it runs too long.
@@ -35,7 +35,7 @@
 typedef enum MailerState
 {
 	MAILER_IDLE,
-	MAILER_ASKS,  /* the database for a mail */
+	MAILER_ASKS,  /* the database for a mail, then for its lock */
 	MAILER_SENDS, /* the program runs */
 	MAILER_TELLS, /* the database how it has ended */
 	MAILER_RETELLS
@@ -59,6 +59,7 @@ typedef struct Mailer
 static const char begin_sql[] = "BEGIN";
 static const char commit_sql[] = "COMMIT";
 static const char rollback_sql[] = "ROLLBACK";
+static const char lock_sql[] = "SELECT sheet.lock_mail($1)";
 static const char take_sql[] = "SELECT outbox_id, message FROM sheet.take_mail($1, $2, $3)";
 static const char end_sql[] = "SELECT sheet.end_mail($1, $2)";
 
@@ -75,11 +76,11 @@ mailer_ignore(void *arg, PGresult *res)
 {
 }
 
-/* Ends what is left of the transaction, so that the next one can begin. */
+/* Ends what is left of a transaction, if there is one. */
 static void
-mailer_finish_transaction(Mailer *mailer, const char *sql)
+mailer_roll_back(Mailer *mailer)
 {
-	(void) pgconn_query(mailer->conn, sql, 0, NULL, 0, database_deadline(), mailer_ignore, NULL);
+	(void) pgconn_query(mailer->conn, rollback_sql, 0, NULL, 0, database_deadline(), mailer_ignore, NULL);
 }
 
 static void
@@ -279,6 +280,32 @@ mail_wake_one(void)
 }
 
 static void
+mailer_locked(void *arg, PGresult *res)
+{
+	Mailer *mailer = arg;
+
+	if (!mail_open)
+		return;
+	if (pgresult_succeeded(res) && PQgetvalue(res, 0, 0)[0] == 't')
+		mailer_send(mailer);
+	else
+	{
+		if (res != NULL)
+			mailer_roll_back(mailer);
+		mailer_rest(mailer);
+	}
+}
+
+static void
+mailer_lock(Mailer *mailer)
+{
+	if (!pgconn_send(mailer->conn, begin_sql, 0, NULL, 0, database_deadline(), mailer_ignore, NULL) ||
+		!pgconn_query(mailer->conn, lock_sql, 1, (PgParam[]){pgparam_text(mailer->id)}, 0, database_deadline(),
+					  mailer_locked, mailer))
+		mailer_rest(mailer);
+}
+
+static void
 mailer_taken(void *arg, PGresult *res)
 {
 	Mailer *mailer = arg;
@@ -295,18 +322,14 @@ mailer_taken(void *arg, PGresult *res)
 	}
 	if (mailer->message != NULL)
 	{
-		mailer_send(mailer);
+		mailer_lock(mailer);
 		mail_wake_one();
 	}
 	else
-	{
-		if (res != NULL)
-			mailer_finish_transaction(mailer, answered ? commit_sql : rollback_sql);
 		mailer_rest(mailer);
-	}
 }
 
-/* Those of the other mailers are locked, unless their connection is lost. */
+/* Without those of the other mailers, whose connection may be lost. */
 static void
 mailer_ask(Mailer *mailer)
 {
@@ -326,8 +349,7 @@ mailer_ask(Mailer *mailer)
 	params[1] = pgparam_text(site);
 	params[2] = pgparam_text(others);
 	mailer->state = MAILER_ASKS;
-	if (!pgconn_send(mailer->conn, begin_sql, 0, NULL, 0, database_deadline(), mailer_ignore, NULL) ||
-		!pgconn_query(mailer->conn, take_sql, 3, params, 0, database_deadline(), mailer_taken, mailer))
+	if (!pgconn_query(mailer->conn, take_sql, 3, params, 0, database_deadline(), mailer_taken, mailer))
 		mailer_rest(mailer);
 }
 
@@ -338,7 +360,7 @@ mail_on_tick(uv_timer_t *timer)
 	{
 		if (mailers[i].state == MAILER_RETELLS && pgconn_is_up(mailers[i].conn))
 		{
-			mailer_finish_transaction(&mailers[i], rollback_sql);
+			mailer_roll_back(&mailers[i]);
 			mailer_tell(&mailers[i]);
 		}
 	}

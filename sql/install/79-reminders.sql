@@ -254,36 +254,46 @@ CREATE FUNCTION sheet.reminder_mail(reminder sheet.outbox, address text, sender 
 $$;
 COMMENT ON FUNCTION sheet.reminder_mail(sheet.outbox, text, text, text) IS 'Internal: the mail of a reminder (RFC 5322).';
 
--- The gateway's transaction has the row locked until end_mail(): no other gateway sends it meanwhile, whatever the clock shows, and it
--- is tried again if the gateway ends. Of what nobody is sent, mail_at becomes null, so that it is looked at once.
+-- A reminder that is being sent is safe from other gateways by mail_at, also if the server restarts, and by the lock of lock_mail(),
+-- whatever the clock does. Of what nobody is sent, mail_at becomes null, so that it is looked at once.
 CREATE FUNCTION sheet.take_mail(sender text, site text, except_ids bigint[]) RETURNS TABLE (outbox_id bigint, message text)
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	most CONSTANT integer := 100; -- mails of an account and day, and rows looked at
 	reminder sheet.outbox;
 	address text;
 BEGIN
-	FOR i IN 1 .. most LOOP
+	FOR i IN 1 .. 1000 LOOP
 		SELECT o.* INTO reminder FROM sheet.outbox o WHERE o.mail_at <= clock_timestamp() AND o.outbox_id <> ALL (except_ids)
 			ORDER BY o.mail_at LIMIT 1 FOR UPDATE SKIP LOCKED;
 		EXIT WHEN NOT FOUND;
 		-- As late as put_reminders() reminds of an occurrence. An address of other characters is none, or is several.
 		SELECT a.email INTO address FROM sheet.account a WHERE a.uid = reminder.uid AND reminder.starts_at > now() - interval '1 day'
 			AND a.email ~ '^[a-zA-Z0-9.!#$%&''*+/=?^_`{|}~-]{1,64}@[a-zA-Z0-9.-]{1,255}$'
-			AND NOT EXISTS (SELECT FROM sheet.mailed m WHERE m.uid = a.uid AND m.day = (now() AT TIME ZONE 'UTC')::date AND m.mails >= most);
-		IF FOUND THEN
+			AND NOT EXISTS (SELECT FROM sheet.mailed m WHERE m.uid = a.uid AND m.day = (now() AT TIME ZONE 'UTC')::date AND m.mails >= 100);
+		UPDATE sheet.outbox o SET mail_at = CASE WHEN address IS NOT NULL THEN clock_timestamp() + interval '40 s' END
+			WHERE o.outbox_id = reminder.outbox_id;
+		IF address IS NOT NULL THEN
 			outbox_id := reminder.outbox_id;
 			message := sheet.reminder_mail(reminder, address, sender, site);
 			RETURN NEXT;
 			EXIT;
 		END IF;
-		UPDATE sheet.outbox o SET mail_at = NULL WHERE o.outbox_id = reminder.outbox_id;
 	END LOOP;
 END
 $$;
 COMMENT ON FUNCTION sheet.take_mail(text, text, bigint[]) IS
-	'Locks a reminder that is to be sent by mail, if there is one, and returns the mail. The transaction sends it, calls end_mail(), and '
-	'commits. For gateways.';
+	'Returns the mail of a reminder that is to be sent, if there is one, and postpones the reminder by 40 seconds. The next transaction calls '
+	'lock_mail(), sends it in at most 30 seconds, calls end_mail(), and commits. For gateways.';
+
+CREATE FUNCTION sheet.lock_mail(id bigint) RETURNS boolean
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM FROM sheet.outbox o WHERE o.outbox_id = id FOR UPDATE SKIP LOCKED;
+	RETURN FOUND;
+END
+$$;
+COMMENT ON FUNCTION sheet.lock_mail(bigint) IS
+	'Locks a reminder that is being sent by mail until the end of the transaction. False: another transaction has it. For gateways.';
 
 CREATE FUNCTION sheet.end_mail(id bigint, sent boolean) RETURNS void
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

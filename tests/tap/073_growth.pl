@@ -87,6 +87,7 @@ my %parameters = (
 	'webhooks.c watched_sql' => ['0'],
 	'v1_stream.c name_sql' => ['$rich'],
 	'mail.c take_sql' => [ q{'a@example.org'}, q{'http://here'}, q{'{}'}, q{|SELECT due($guest)} ],
+	'mail.c lock_sql' => ['(SELECT max(outbox_id) FROM sheet.outbox)'],
 	'mail.c end_sql' => [ q{(SELECT max(outbox_id) FROM sheet.outbox)}, 'true', q{|SELECT due($guest)} ],
 	'commit.c tail_sql' => [ '$busy', '$last - 5' ],
 	'coord_postgres.c acquire_sql' => [q{'here'}],
