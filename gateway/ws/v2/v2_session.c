@@ -174,12 +174,13 @@ v2_send_holder(Session *session, const Holder *holder)
 	session_send(session, &payload);
 }
 
+/* A client that does not read asks once a minute. */
 static void
 v2_send_reminders(Session *session)
 {
 	Buf payload = {NULL, 0, 0};
 
-	if (session->v2->version < V2_VERSION_REMINDERS)
+	if (session->v2->version < V2_VERSION_REMINDERS || v2_is_full(session))
 		return;
 	v2_put_reminders(&payload, session->v2->encoding);
 	session_send(session, &payload);
