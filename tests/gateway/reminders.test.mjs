@@ -166,18 +166,39 @@ describe('reminders by mail', () => {
 		assert.equal(found('hangs', 'sent').length, 1);
 	});
 
+	/** The gateway whose program runs, and the program. */
+	async function running() {
+		await waitUntil(() => found('hangs', 'try').length === 1, 'the program to hang');
+		const program = Number(found('hangs', 'try')[0].split('.')[2]);
+		const parent = Number(/^PPid:\s+(\d+)/m.exec(fs.readFileSync(`/proc/${program}/status`, 'utf8'))[1]);
+		const started = cluster.gateways.find(({ service }) => service.pid === parent);
+		assert.ok(started, 'a gateway has started it');
+		return { started, program };
+	}
+
+	test('a gateway that stops waits for the program', async () => {
+		for (const file of fs.readdirSync(mails)) fs.rmSync(path.join(mails, file));
+		fs.writeFileSync(path.join(mails, 'hold'), '');
+		await due('stop', await person('hangs', 'hangs@example.edu'));
+		const { started } = await running();
+		const stopped = started.stop();
+		const log = path.join(cluster.directory, 'log', `gateway-${started.index}.log`);
+		await waitUntil(() => fs.readFileSync(log, 'utf8').includes('signal to stop'), 'the gateway to stop');
+		fs.rmSync(path.join(mails, 'hold'));
+		await untilSent('hangs');
+		await stopped;
+		assert.deepEqual([found('hangs', 'try').length, found('hangs', 'sent').length], [1, 1]);
+		await started.start();
+	});
+
 	test('one whose gateway is killed meanwhile is sent by another gateway', async () => {
 		for (const file of fs.readdirSync(mails)) fs.rmSync(path.join(mails, file));
 		fs.writeFileSync(path.join(mails, 'hold'), '');
 		const user = await person('hangs', 'hangs@example.com');
 		await due('killed', user);
-		await waitUntil(() => found('hangs', 'try').length === 1, 'the program to hang');
-		const pid = Number(found('hangs', 'try')[0].split('.')[2]);
-		const parent = Number(/^PPid:\s+(\d+)/m.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))[1]);
-		const killed = cluster.gateways.find(({ service }) => service.pid === parent);
-		assert.ok(killed, 'a gateway has started it');
+		const { started: killed, program } = await running();
 		await killed.kill();
-		process.kill(-pid, 'SIGKILL');
+		process.kill(-program, 'SIGKILL');
 		fs.rmSync(path.join(mails, 'hold'));
 		// Other gateways would pass over it for 40 seconds.
 		await cluster.psql('UPDATE sheet.outbox SET mail_at = now() WHERE mail_at > now()');
@@ -191,7 +212,7 @@ describe('reminders by mail', () => {
 		for (const file of fs.readdirSync(mails)) fs.rmSync(path.join(mails, file));
 		fs.writeFileSync(path.join(mails, 'hold'), '');
 		await due('crash', await person('hangs', 'hangs@example.net'));
-		await waitUntil(() => found('hangs', 'try').length === 1, 'the program to hang');
+		await running();
 		await cluster.restartPostgres('immediate');
 		await waitUntil(async () => (await request(gateway, 'GET', '/readyz')).status === 200, 'the gateway to serve again');
 		fs.rmSync(path.join(mails, 'hold'));
