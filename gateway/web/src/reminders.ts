@@ -136,6 +136,7 @@ export function watchReminders(session: Session, navigation: Navigation): () => 
 	};
 	const timer = setInterval(poll, pollMs);
 	document.addEventListener('visibilitychange', poll);
+	narrow.addEventListener('change', draw);
 	document.body.append(area);
 	look = own;
 	void read();
@@ -143,6 +144,7 @@ export function watchReminders(session: Session, navigation: Navigation): () => 
 		clearInterval(timer);
 		clearTimeout(soon);
 		document.removeEventListener('visibilitychange', poll);
+		narrow.removeEventListener('change', draw);
 		area.remove();
 		if (look === own) look = null;
 	};
