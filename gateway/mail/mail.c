@@ -69,7 +69,6 @@ static bool mail_open;
 static uint64_t mail_sent, mail_failed;
 
 static void mailer_ask(Mailer *mailer);
-static void mailer_tell(Mailer *mailer);
 
 static void
 mailer_ignore(void *arg, PGresult *res)
@@ -100,8 +99,7 @@ mailer_end_answered(void *arg, PGresult *res)
 	((Mailer *) arg)->told = pgresult_succeeded(res);
 }
 
-/* The end is known when the commit is. If the connection was lost, this was no transaction, and has committed as well.
- */
+/* The end is stored with the commit. In a new session there is no transaction, and end_mail() has committed itself. */
 static void
 mailer_told(void *arg, PGresult *res)
 {
