@@ -50,6 +50,8 @@ typedef struct Config
 	int pastes_per_address;
 	int webhook_requests;
 	char *webhook_networks;
+	char *reminder_mail;
+	char *reminder_mail_from;
 	char *log_level;
 	char *log_format;
 	int max_connections;

@@ -38,8 +38,9 @@ static const DatabaseKind kinds[DATABASE_CLASSES] = {
 static PgPool *pools[DATABASE_CLASSES];
 
 /* The settings of each class's sessions. */
-static char settings_sql[DATABASE_CLASSES + 1][512];
+static char settings_sql[DATABASE_CLASSES + 2][512];
 #define SETTINGS_GROUP DATABASE_CLASSES
+#define SETTINGS_MORE  (DATABASE_CLASSES + 1)
 
 /*
  * The server ends the session 25 s after the gateway has vanished with its machine or network, by default two hours:
@@ -176,6 +177,14 @@ database_open(void)
 	}
 	gateway.follow = database_open_one(DATABASE_NAME_PREFIX "follow", NULL, NULL);
 	return opened && gateway.group != NULL && gateway.follow != NULL;
+}
+
+PgConn *
+database_open_more(const char *name)
+{
+	return database_open_one(
+		name, database_settings_sql(SETTINGS_MORE, kinds[DATABASE_WRITES].lock_ms, database_deadline() / 4 * 3, false),
+		database_overdue);
 }
 
 void

@@ -13,7 +13,7 @@
  *
  * The last three are serial (pgpool.h). Further connections: gateway.group for groups (ws/room/schedule.c),
  * gateway.blocks for large blocks of cells (ws/v2), gateway.exports for sheets that are downloaded
- * (http/routes/csv_export.c), and gateway.follow for changes by others (ws/room/follow.c).
+ * (http/routes/csv_export.c), gateway.follow for changes by others (ws/room/follow.c), and those of mail/mail.c.
  */
 #ifndef DATABASE_H
 #define DATABASE_H
@@ -37,6 +37,8 @@ typedef enum DatabaseClass
 /* Opens all connections, which come up while the loop runs. Returns false if there is no memory. */
 extern bool database_open(void);
 extern void database_close(void);
+/* Opens a connection of the caller's, for transactions that it begins and ends. NULL: there is no memory. */
+extern PgConn *database_open_more(const char *name);
 /*
  * Queues a query on behalf of an account (0: the gateway itself). Returns false if the class has too many statements,
  * of this account or in all; fn is then not called. Otherwise fn is called once, after this function has returned. For

@@ -109,6 +109,11 @@ const Setting settings[] = {
 	{"Sharing", "webhook-networks", SETTING_TEXT, RELOADED(webhook_networks), "", 0, 0, "", "comma-separated networks",
 	 "Networks to which webhooks may be sent although they are loopback, private, link-local or otherwise special; for "
 	 "example 10.1.2.0/24. Whoever owns a sheet can then send requests to what listens there."},
+	{"Sharing", "reminder-mail", SETTING_TEXT, FIXED(reminder_mail), "", 0, 0, "", "a program with arguments",
+	 "Program that sends reminders of calendars by mail, for example /usr/sbin/sendmail -t -i. It gets the mail as its "
+	 "input; status 0 means sent. It is run without a shell: blanks separate its arguments. Empty: no mail is sent."},
+	{"Sharing", "reminder-mail-from", SETTING_TEXT, FIXED(reminder_mail_from), "", 0, 0, "", "an address",
+	 "Sender of these mails, for example calendar@example.org or Calendar <calendar@example.org>."},
 	{"Logging", "log-level", SETTING_CHOICE, RELOADED(log_level), "info", 0, 0, "", "error warn info debug",
 	 "Least severe level that is logged."},
 	{"Logging", "log-format", SETTING_CHOICE, RELOADED(log_format), "text", 0, 0, "", "text json",

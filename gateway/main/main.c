@@ -22,6 +22,7 @@
 #include "main/doctor.h"
 #include "main/reload.h"
 #include "main/report.h"
+#include "mail/mail.h"
 #include "ws/room/room.h"
 #include "http/routes/routes.h"
 #include "http/server/listen.h"
@@ -164,7 +165,7 @@ main_finish(void)
 static void
 main_on_drained(bool at_once)
 {
-	if (at_once || trace_under_way() == 0)
+	if (at_once || (trace_under_way() == 0 && mail_count() == 0))
 		main_finish();
 }
 
@@ -267,7 +268,7 @@ main_start_services(void)
 	lookup_start(&gateway.loop);
 	webhooks_start();
 	webhooks_open = true;
-	if (!listen_start(&router_handler))
+	if (!mail_start() || !listen_start(&router_handler))
 		return false;
 	gateway.coord = coord_open(&gateway.loop, &coordination, &events);
 	if (gateway.coord == NULL)
@@ -290,6 +291,7 @@ main_stop_services(void)
 		client_stop();
 		lookup_stop();
 	}
+	mail_stop();
 	transport_stop();
 	reach_close();
 	database_close();

@@ -105,11 +105,28 @@ CREATE TABLE sheet.outbox (
 	task_uid text COLLATE "C" NOT NULL,
 	starts_at timestamptz NOT NULL,
 	ends_at timestamptz NOT NULL,
+	all_day boolean NOT NULL,
+	zone text NOT NULL,
 	title text NOT NULL,
 	place text NOT NULL,
 	created_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
-COMMENT ON TABLE sheet.outbox IS 'Reminders that are to be delivered, for a week; see take_reminders().';
+CREATE TABLE sheet.notice (LIKE sheet.outbox, PRIMARY KEY (outbox_id));
+CREATE INDEX notice_account_idx ON sheet.notice (uid, outbox_id);
+COMMENT ON TABLE sheet.notice IS 'Reminders that pages show until they are dismissed, for a week; see reminders().';
+ALTER TABLE sheet.outbox ADD mail_at timestamptz DEFAULT clock_timestamp(), ADD failures integer NOT NULL DEFAULT 0;
+CREATE INDEX outbox_mail_idx ON sheet.outbox (mail_at);
+COMMENT ON TABLE sheet.outbox IS
+	'Reminders that are to be delivered by mail or by a program, for a week; see take_reminders().';
+COMMENT ON COLUMN sheet.outbox.mail_at IS 'when a gateway that sends mail tries next; null: never';
+COMMENT ON COLUMN sheet.outbox.failures IS 'attempts to send mail that have failed';
+
+CREATE TABLE sheet.mailed (
+	uid bigint PRIMARY KEY,
+	day date NOT NULL,
+	mails integer NOT NULL
+);
+COMMENT ON TABLE sheet.mailed IS 'How many reminders an account was sent by mail on the last day, in UTC, with any.';
 
 CREATE TABLE sheet.reminded (
 	sheet_id bigint NOT NULL,
@@ -137,6 +154,10 @@ CREATE FUNCTION sheet.next_reminder(task sheet.task) RETURNS timestamptz
 $$;
 COMMENT ON FUNCTION sheet.next_reminder(sheet.task) IS 'Internal: when to look for reminders of a task next; null: never.';
 
+CREATE FUNCTION sheet.publish_reminders(uid bigint) RETURNS void
+	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_publish_reminders';
+COMMENT ON FUNCTION sheet.publish_reminders(bigint) IS 'Internal: tells gateways of reminders of the account when the transaction commits.';
+
 -- Only accounts that have a role in the calendar, or have accepted, get reminders. Others have not asked for them.
 CREATE FUNCTION sheet.put_reminders(task sheet.task) RETURNS bigint
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -154,20 +175,26 @@ BEGIN
 			AND NOT EXISTS (SELECT FROM sheet.reminded m WHERE m.sheet_id = task.sheet_id AND m.task_uid = task.task_uid AND m.starts_at = o.starts_at)
 		ORDER BY o.starts_at LIMIT most ON CONFLICT DO NOTHING RETURNING starts_at)
 		SELECT array_agg(n.starts_at) INTO due FROM noted n;
-	INSERT INTO sheet.outbox (uid, sheet_id, task_uid, starts_at, ends_at, title, place)
-		SELECT p.uid, task.sheet_id, task.task_uid, o.starts_at, o.ends_at, left(task.title, 500), left(task.place, 500)
+	WITH put AS (INSERT INTO sheet.outbox (uid, sheet_id, task_uid, starts_at, ends_at, all_day, zone, title, place)
+		SELECT p.uid, task.sheet_id, task.task_uid, o.starts_at, o.ends_at, s.all_day, s.zone, left(task.title, 500), left(task.place, 500)
 		FROM sheet.series s JOIN sheet.occurrence o ON o.series_id = s.series_id JOIN sheet.guest_list l ON l.list_id = s.list_id,
 			unnest(l.uids) p (uid), LATERAL (SELECT sheet.answer_of(task.sheet_id, task.task_uid, p.uid,
 				coalesce(task.instance, o.starts_at AT TIME ZONE s.zone)) AS answer) a
 		WHERE s.series_id = task.series_id AND o.starts_at = ANY (due) AND (a.answer IN ('accepted', 'tentative')
-			OR a.answer <> 'declined' AND EXISTS (SELECT FROM sheet.member m WHERE m.sheet_id = task.sheet_id AND m.uid = p.uid AND m.role IS NOT NULL));
-	GET DIAGNOSTICS added = ROW_COUNT;
+			OR a.answer <> 'declined' AND EXISTS (SELECT FROM sheet.member m WHERE m.sheet_id = task.sheet_id AND m.uid = p.uid AND m.role IS NOT NULL))
+		RETURNING *),
+	noticed AS (INSERT INTO sheet.notice
+		SELECT p.outbox_id, p.uid, p.sheet_id, p.task_uid, p.starts_at, p.ends_at, p.all_day, p.zone, p.title, p.place, p.created_at FROM put p
+		RETURNING uid),
+	-- More would leave no room for other events. Pages of the others ask once a minute.
+	published AS (SELECT sheet.publish_reminders(n.uid) FROM (SELECT DISTINCT uid FROM noticed LIMIT 1000) n)
+	SELECT count(*) INTO added FROM noticed WHERE (SELECT count(*) FROM published) > 0;
 	DELETE FROM sheet.reminded m WHERE m.sheet_id = task.sheet_id AND m.task_uid = task.task_uid AND m.starts_at < now() - interval '3 days';
 	RETURN added;
 END
 $$;
 COMMENT ON FUNCTION sheet.put_reminders(sheet.task) IS
-	'Internal: puts the reminders of a task that are due into sheet.outbox, of some occurrences at a time. Returns their number.';
+	'Internal: puts the reminders of a task that are due into sheet.outbox and sheet.notice, of some occurrences at a time. Returns their number.';
 
 CREATE FUNCTION sheet.expire_reminders(ids bigint[]) RETURNS TABLE (id bigint, at timestamptz)
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET synchronous_commit = on AS $$
@@ -190,16 +217,18 @@ BEGIN
 	END LOOP;
 	-- tasks whose rows are locked are tried again, and those that are left
 	RETURN QUERY SELECT t.task_id, now() FROM sheet.task t WHERE t.task_id = ANY (ids) AND t.remind IS NOT NULL AND t.task_id <> ALL (seen);
-	-- reminders that no program has taken
+	-- reminders that no program has taken, and those that were not dismissed
 	DELETE FROM sheet.outbox o WHERE o.outbox_id IN (SELECT d.outbox_id FROM sheet.outbox d ORDER BY d.outbox_id LIMIT 1000)
 		AND o.created_at < now() - interval '7 days';
+	DELETE FROM sheet.notice n WHERE n.outbox_id IN (SELECT d.outbox_id FROM sheet.notice d ORDER BY d.outbox_id LIMIT 1000)
+		AND n.created_at < now() - interval '7 days';
 	IF added > 0 THEN
 		PERFORM pg_notify('sheet_outbox', '');
 	END IF;
 END
 $$;
 COMMENT ON FUNCTION sheet.expire_reminders(bigint[]) IS
-	'Internal: puts the reminders of these tasks that are due into sheet.outbox, and returns when each is due next.';
+	'Internal: puts the reminders of these tasks that are due into sheet.outbox and sheet.notice, and returns when each is due next.';
 
 CREATE FUNCTION sheet.take_reminders(max_rows integer DEFAULT 100)
 	RETURNS TABLE (uid bigint, username text, email text, sheet_id bigint, task_uid text, starts_at timestamptz, ends_at timestamptz,
@@ -213,6 +242,106 @@ $$;
 COMMENT ON FUNCTION sheet.take_reminders(integer) IS
 	'Takes reminders out of sheet.outbox, the oldest first. They are back if the transaction rolls back, so each is delivered once if the '
 	'delivery is a part of it. NOTIFY sheet_outbox tells that there are some. For gateways and programs that deliver them.';
+
+-- ---- pages ----
+
+CREATE FUNCTION sheet.reminders(as_uid bigint DEFAULT NULL)
+	RETURNS TABLE (reminder_id bigint, sheet_id bigint, task_uid text, starts_at timestamptz, ends_at timestamptz, all_day boolean, zone text,
+		title text, place text)
+	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_reminders';
+COMMENT ON FUNCTION sheet.reminders(bigint) IS
+	'The reminders of the account that were due in the last week and are not dismissed, the newest 100 of them first.';
+
+CREATE FUNCTION sheet.dismiss_reminders(ids bigint[], as_uid bigint DEFAULT NULL) RETURNS void
+	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_dismiss_reminders';
+COMMENT ON FUNCTION sheet.dismiss_reminders(bigint[], bigint) IS
+	'Has reminders() of the account not return these any more. Ids that it does not return are passed over.';
+
+-- ---- mail ----
+
+-- A header's text in encoded words (RFC 2047). 9 characters have at most 36 bytes, so that a line is shorter than 76 characters.
+CREATE FUNCTION sheet.mail_words(value text) RETURNS text
+	LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT string_agg('=?UTF-8?B?' || encode(convert_to(substr(value, i, 9), 'UTF8'), 'base64') || '?=', E'\n ' ORDER BY i)
+	FROM generate_series(1, length(value), 9) i
+$$;
+COMMENT ON FUNCTION sheet.mail_words(text) IS 'Internal: a text for the header of a mail.';
+
+-- Whoever may name an account in a calendar chooses title and place, so both are encoded. Lines end as sendmail takes them.
+CREATE FUNCTION sheet.reminder_mail(reminder sheet.outbox, address text, sender text, site text) RETURNS text
+	LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT format(E'From: %s\nTo: %s\nSubject: %s\nDate: %s\nMessage-ID: <reminder-%s.%s@%s>\nAuto-Submitted: auto-generated\n'
+		'MIME-Version: 1.0\nContent-Type: text/plain; charset=UTF-8\nContent-Transfer-Encoding: base64\n\n%s\n',
+		sender, address, sheet.mail_words(coalesce(nullif(regexp_replace(r.title, '[[:cntrl:]]+', ' ', 'g'), ''), 'Reminder')),
+		to_char(now() AT TIME ZONE 'UTC', 'Dy, DD Mon YYYY HH24:MI:SS "+0000"'), r.outbox_id, extract(epoch FROM r.created_at),
+		substring(sender FROM '@([^@> ]+)'), encode(convert_to(concat_ws(E'\n', r.title, CASE
+			WHEN r.all_day THEN to_char(l.starts, 'YYYY-MM-DD') || CASE WHEN l.ends > l.starts + interval '1 day' THEN
+				to_char(l.ends - interval '1 day', '" - "YYYY-MM-DD') ELSE '' END
+			ELSE to_char(l.starts, 'YYYY-MM-DD HH24:MI') || CASE WHEN l.ends = l.starts THEN '' WHEN l.ends::date = l.starts::date THEN
+				to_char(l.ends, '" - "HH24:MI') ELSE to_char(l.ends, '" - "YYYY-MM-DD HH24:MI') END || format(' (%s)', r.zone) END,
+			nullif(r.place, ''), '', format('%s/?calendar=%s&day=%s', site, r.sheet_id, to_char(l.starts, 'YYYY-MM-DD')), ''), 'UTF8'), 'base64'))
+	FROM (SELECT (reminder).*) r, LATERAL (SELECT r.starts_at AT TIME ZONE r.zone AS starts, r.ends_at AT TIME ZONE r.zone AS ends) l
+$$;
+COMMENT ON FUNCTION sheet.reminder_mail(sheet.outbox, text, text, text) IS 'Internal: the mail of a reminder (RFC 5322).';
+
+-- A reminder that is being sent is safe from other gateways by mail_at, also if the server restarts, and by the lock of lock_mail(),
+-- whatever the clock does. Of what nobody is sent, mail_at becomes null, so that it is looked at once.
+CREATE FUNCTION sheet.take_mail(sender text, site text, except_ids bigint[]) RETURNS TABLE (outbox_id bigint, message text)
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	reminder sheet.outbox;
+	address text;
+BEGIN
+	FOR i IN 1 .. 1000 LOOP
+		SELECT o.* INTO reminder FROM sheet.outbox o WHERE o.mail_at <= clock_timestamp() AND o.outbox_id <> ALL (except_ids)
+			ORDER BY o.mail_at LIMIT 1 FOR UPDATE SKIP LOCKED;
+		EXIT WHEN NOT FOUND;
+		-- As late as put_reminders() reminds of an occurrence. An address of other characters is none, or is several.
+		SELECT a.email INTO address FROM sheet.account a WHERE a.uid = reminder.uid AND reminder.starts_at > now() - interval '1 day'
+			AND a.email ~ '^[a-zA-Z0-9.!#$%&''*+/=?^_`{|}~-]{1,64}@[a-zA-Z0-9.-]{1,255}$'
+			AND NOT EXISTS (SELECT FROM sheet.mailed m WHERE m.uid = a.uid AND m.day = (now() AT TIME ZONE 'UTC')::date AND m.mails >= 100);
+		UPDATE sheet.outbox o SET mail_at = CASE WHEN address IS NOT NULL THEN clock_timestamp() + interval '40 s' END
+			WHERE o.outbox_id = reminder.outbox_id;
+		IF address IS NOT NULL THEN
+			outbox_id := reminder.outbox_id;
+			message := sheet.reminder_mail(reminder, address, sender, site);
+			RETURN NEXT;
+			EXIT;
+		END IF;
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION sheet.take_mail(text, text, bigint[]) IS
+	'Returns the mail of a reminder that is to be sent, if there is one, and postpones the reminder by 40 seconds. The next transaction calls '
+	'lock_mail(), sends it in at most 30 seconds, calls end_mail(), and commits. For gateways.';
+
+CREATE FUNCTION sheet.lock_mail(id bigint) RETURNS boolean
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM FROM sheet.outbox o WHERE o.outbox_id = id FOR UPDATE SKIP LOCKED;
+	RETURN FOUND;
+END
+$$;
+COMMENT ON FUNCTION sheet.lock_mail(bigint) IS
+	'Locks a reminder that is being sent by mail until the end of the transaction. False: another transaction has it. For gateways.';
+
+CREATE FUNCTION sheet.end_mail(id bigint, sent boolean) RETURNS void
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	account bigint;
+BEGIN
+	IF sent THEN
+		DELETE FROM sheet.outbox o WHERE o.outbox_id = id RETURNING o.uid INTO account;
+		INSERT INTO sheet.mailed AS m (uid, day, mails) SELECT account, (now() AT TIME ZONE 'UTC')::date, 1 WHERE FOUND
+			ON CONFLICT ON CONSTRAINT mailed_pkey DO UPDATE SET day = excluded.day, mails = CASE WHEN m.day = excluded.day THEN m.mails ELSE 0 END + 1;
+	ELSE
+		UPDATE sheet.outbox o SET failures = o.failures + 1, mail_at = clock_timestamp() + least(3600, 2.0 ^ least(o.failures, 12)) * interval '1 s'
+			WHERE o.outbox_id = id;
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION sheet.end_mail(bigint, boolean) IS
+	'Removes a reminder that was sent by mail from the outbox; or has it tried again after a second, doubled up to an hour. For gateways.';
 
 CREATE FUNCTION sheet.forget_calendar(sheet bigint) RETURNS void
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -242,7 +371,7 @@ DECLARE
 	name text;
 BEGIN
 	FOREACH name IN ARRAY ARRAY['calendar', 'guest_list_id_seq', 'guest_list', 'guest', 'task_id_seq', 'task', 'series_id_seq', 'series',
-			'occurrence', 'series_except', 'answer', 'calendar_edit_id_seq', 'calendar_edit', 'outbox_id_seq', 'outbox', 'reminded'] LOOP
+			'occurrence', 'series_except', 'answer', 'calendar_edit_id_seq', 'calendar_edit', 'outbox_id_seq', 'outbox', 'notice', 'mailed', 'reminded'] LOOP
 		PERFORM pg_catalog.pg_extension_config_dump(('sheet.' || name)::regclass, '');
 	END LOOP;
 END

@@ -26,7 +26,7 @@ CREATE OR REPLACE FUNCTION sheet.granted(OUT grantee text, OUT privilege text, O
 		('public', 'EXECUTE', 'ROUTINE', 'caldav_calendar caldav_changes caldav_delete caldav_get caldav_list caldav_name caldav_put
 			caldav_busy caldav_email caldav_find caldav_make caldav_query choose_calendar ics_zone'),
 		('public', 'USAGE', 'TYPE', 'calendar_event calendar_part calendar_row task_fields'),
-		('public', 'EXECUTE', 'ROUTINE', 'calendar_state calendars task_info'),
+		('public', 'EXECUTE', 'ROUTINE', 'calendar_state calendars dismiss_reminders reminders task_info'),
 		-- A sheet may be open by its id alone, so only roles that monitor the whole server see ids.
 		('pg_monitor', 'SELECT', 'TABLE', 'cache_entries fsck_progress gateways'),
 		('pg_monitor', 'EXECUTE', 'ROUTINE', 'cache_entries_read fsck_progress_read'),
@@ -36,7 +36,7 @@ CREATE OR REPLACE FUNCTION sheet.granted(OUT grantee text, OUT privilege text, O
 			account_revoke_token account_revoke_tokens account_seen account_set_password account_token_revoked apply claim client_acknowledged coordinator_acquire
 			coordinator_holder doctor file_abort file_begin file_by_digest file_end file_get file_info file_list file_put follow holders import_abort import_begin
 			import_end import_put open_link_digest paste_viewed read_properties read_version register_opening release report_gateway tail'),
-		('sheet_gateway', 'EXECUTE', 'ROUTINE', 'calendar_feed take_reminders'),
+		('sheet_gateway', 'EXECUTE', 'ROUTINE', 'calendar_feed end_mail lock_mail take_mail take_reminders'),
 		('sheet_gateway', 'EXECUTE', 'ROUTINE', 'token_find token_used write_cells'),
 		('sheet_gateway', 'EXECUTE', 'ROUTINE', 'end_webhook take_webhooks watched_sheets')
 	) g (grantee, privilege, kind, names), regexp_split_to_table(g.names, '[[:space:]]+') n (name)

@@ -10,7 +10,7 @@ import Ajv from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { parse } from 'yaml';
-import { Cluster, repository } from '../lib/cluster.mjs';
+import { Cluster, repository, waitUntil } from '../lib/cluster.mjs';
 import { memberRows } from '../lib/members.mjs';
 import { call, multipart, post, register, request } from '../lib/client.mjs';
 
@@ -277,6 +277,11 @@ describe('answers have the form that the document gives', () => {
 		await send(400, 'GET', '/v2/calendars/entries?from=2031-01-01&to=soon');
 		await send(200, 'GET', '/v2/calendars/dots?month=2031-01');
 		await send(204, 'DELETE', `${tasks}/${uid}`);
+		const soon = new Date(Date.now() + 60000).toISOString().slice(0, 16).replace('T', ' ');
+		await send(201, 'POST', tasks, { cells: { Title: 'Call', Start: soon, 'Time zone': 'UTC', Who: anna.username, Reminder: '1 h' } });
+		const [reminder] = await waitUntil(async () => (({ reminders }) => reminders.length > 0 && reminders)(await send(200, 'GET', '/v2/reminders')), 'the reminder');
+		await send(204, 'DELETE', `/v2/reminders?ids=${reminder.id}`);
+		await send(400, 'DELETE', '/v2/reminders');
 		const tags = ['sheets', 'cells', 'versions', 'members', 'files', 'pastes', 'tokens', 'tasks'];
 		seen.add('uploadFile');
 		const used = operations.filter(({ tags: own }) => own.some((tag) => tags.includes(tag))).map(({ operationId }) => operationId);

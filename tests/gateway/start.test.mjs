@@ -76,6 +76,10 @@ describe('starting', () => {
 			[{ 'web-root': at('closed') }, /web-root.*Permission denied/],
 			[{ 'admin-token-file': at('absent') }, /admin-token-file/],
 			[{ config: at('absent') }, /configuration file/],
+			[{ 'reminder-mail': 'sendmail -t', 'reminder-mail-from': 'a@example.org' }, /reminder-mail.*path of a program/],
+			[{ 'reminder-mail': `${at('absent')} -t`, 'reminder-mail-from': 'a@example.org' }, /reminder-mail cannot be executed/],
+			[{ 'reminder-mail': '/bin/true' }, /needs an address in reminder-mail-from/],
+			[{ 'reminder-mail': '/bin/true', 'reminder-mail-from': 'a@example.org\nBcc: b@example.org' }, /reminder-mail-from.*ASCII/],
 			[{ 'listen-address': '192.0.2.1' }, /cannot listen on 192\.0\.2\.1 .*\n.*IP address of this machine/],
 			[{ 'listen-address': 'no-address' }, /cannot listen on no-address .*\n.*IP address of this machine/],
 		]) {

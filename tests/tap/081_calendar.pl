@@ -315,6 +315,22 @@ is(sql("SELECT count(*) FROM sheet.outbox WHERE title LIKE 'remind%' AND created
 is(sql("SELECT count(*) FROM sheet.take_reminders(1000) WHERE title LIKE 'remind%' AND username IN ('p1', 'p2')"), 2 * $reminded, 'they are taken');
 is(sql("SELECT count(*) FROM sheet.outbox"), 0, 'and are gone');
 
+# Each is also a notice, until it is dismissed by its account.
+sub notices
+{
+	my ($uid) = @_;
+	return sql("SELECT count(*), count(DISTINCT title), coalesce(max(title), '') FROM sheet.reminders($uid) WHERE title LIKE 'remind%'");
+}
+is(notices($uid[0]), "$reminded|$reminded|remind9", 'pages show each once, whoever has taken it');
+is(notices($uid[2]), '0|0|', 'nor are they shown to somebody without a role who has not accepted');
+sql("SELECT sheet.dismiss_reminders(array_agg(reminder_id), $uid[1]) FROM sheet.reminders($uid[0])");
+is(notices($uid[0]), "$reminded|$reminded|remind9", 'another account does not dismiss them');
+my $cursor = sql('SELECT f."cursor" FROM sheet.follow(9, NULL, 0) f');
+sql("SELECT sheet.dismiss_reminders(array_agg(reminder_id), $uid[0]) FROM sheet.reminders($uid[0]) WHERE title <> 'remind7'");
+is(notices($uid[0]), '1|1|remind7', 'its own one does');
+is(notices($uid[1]), "$reminded|$reminded|remind9", 'for itself');
+is(sql("SELECT sheet_ids, seqs FROM sheet.follow(9, $cursor, 0)"), "{-$uid[0]}|{-2}", 'gateways hear of that');
+
 # ---- dump and restore ----
 
 my $before = sql("SELECT count(*), min(starts_at), max(title) FROM sheet.agenda($uid[0], '2031-01-01', '2032-01-01')");

@@ -475,6 +475,8 @@ put_server(Buf *to, V2Encoding encoding, const cJSON *m)
 		put_cells(to, encoding, m, type);
 	else if (strcmp(type, "changed") == 0)
 		v2_put_changed(to, encoding);
+	else if (strcmp(type, "reminders") == 0)
+		v2_put_reminders(to, encoding);
 	else if (strcmp(type, "ack") == 0)
 		v2_put_ack(to, encoding, number(m, "n"), number(m, "seq"));
 	else if (strcmp(type, "nack") == 0)

@@ -37,6 +37,9 @@ PG_FUNCTION_INFO_V1(sheet_lock_calendar);
 PG_FUNCTION_INFO_V1(sheet_calendars);
 PG_FUNCTION_INFO_V1(sheet_task_info);
 PG_FUNCTION_INFO_V1(sheet_calendar_state);
+PG_FUNCTION_INFO_V1(sheet_reminders);
+PG_FUNCTION_INFO_V1(sheet_dismiss_reminders);
+PG_FUNCTION_INFO_V1(sheet_publish_reminders);
 
 static CatalogQuery calendars_edited = {
 	"WITH e AS (INSERT INTO sheet.calendar_edit (sheet_id, task_uid) VALUES ($1, $2) RETURNING edit_id) "
@@ -103,6 +106,13 @@ static CatalogQuery calendars_stranger = {
 /* No row: the account is not invited. */
 static CatalogQuery calendars_answer = {"SELECT g FROM sheet.give_answer($1, $2, $3, $4, $5) g WHERE g IS NOT NULL",
 										{INT8OID, TEXTOID, INT8OID, TIMESTAMPOID, TEXTOID}};
+static CatalogQuery calendars_reminders = {
+	"SELECT n.outbox_id, n.sheet_id, n.task_uid, n.starts_at, n.ends_at, n.all_day, n.zone, n.title, n.place FROM "
+	"(SELECT * FROM sheet.notice WHERE uid = $1 ORDER BY outbox_id DESC LIMIT 100) n "
+	"WHERE n.created_at > now() - interval '7 days' ORDER BY n.outbox_id DESC",
+	{INT8OID}};
+static CatalogQuery calendars_dismiss = {"DELETE FROM sheet.notice n WHERE n.uid = $1 AND n.outbox_id = ANY ($2)",
+										 {INT8OID, INT8ARRAYOID}};
 
 /* ---- edits ---- */
 
@@ -328,5 +338,37 @@ sheet_answer(PG_FUNCTION_ARGS)
 								  sheet_id)));
 	/* Programs see it in the calendar object. The worker changes that, so that an answer waits for nobody. */
 	catalog_execute(&calendars_edited, args);
+	PG_RETURN_VOID();
+}
+
+/* ---- reminders ---- */
+
+/* reminders(as_uid) */
+Datum
+sheet_reminders(PG_FUNCTION_ARGS)
+{
+	NullableDatum args[] = {CATALOG_INT64(permission_uid(catalog_arg_int64(fcinfo, 0, 0)))};
+
+	return catalog_return_rows(fcinfo, &calendars_reminders, args, true);
+}
+
+/* dismiss_reminders(ids, as_uid) */
+Datum
+sheet_dismiss_reminders(PG_FUNCTION_ARGS)
+{
+	int64 uid = permission_uid(catalog_arg_int64(fcinfo, 1, 0));
+	NullableDatum args[] = {CATALOG_INT64(uid), fcinfo->args[0]};
+
+	catalog_require_arg(fcinfo, 0, "reminders");
+	if (catalog_execute(&calendars_dismiss, args) > 0)
+		follow_register_reminders(uid);
+	PG_RETURN_VOID();
+}
+
+/* publish_reminders(uid) */
+Datum
+sheet_publish_reminders(PG_FUNCTION_ARGS)
+{
+	follow_register_reminders(PG_GETARG_INT64(0));
 	PG_RETURN_VOID();
 }

@@ -35,7 +35,7 @@
 #define FOLLOW_EVENTS	 16384 /* a power of two */
 #define FOLLOW_FOLLOWERS 64
 #define FOLLOW_TAKEN	 128  /* events copied at once */
-#define FOLLOW_DATABASE	 (-2) /* the seq of an event: the database was made or altered */
+#define FOLLOW_DATABASE	 (-3) /* the seq of an event: the database was made or altered */
 
 typedef struct FollowEvent
 {
@@ -68,6 +68,7 @@ typedef struct FollowPending
 {
 	struct FollowPending *next;
 	int64 sheet_id;
+	int64 seq; /* FOLLOW_STATUS or FOLLOW_REMINDERS */
 	SubTransactionId subxact;
 } FollowPending;
 
@@ -152,22 +153,35 @@ follow_publish_database(Oid database)
 	follow_push(&event);
 }
 
-void
-follow_register_status(int64 sheet_id)
+static void
+follow_register(int64 sheet_id, int64 seq)
 {
 	FollowPending *pending = MemoryContextAlloc(TopTransactionContext, sizeof(FollowPending));
 
 	pending->sheet_id = sheet_id;
+	pending->seq = seq;
 	pending->subxact = GetCurrentSubTransactionId();
 	pending->next = follow_pending;
 	follow_pending = pending;
 }
 
 void
+follow_register_status(int64 sheet_id)
+{
+	follow_register(sheet_id, FOLLOW_STATUS);
+}
+
+void
 follow_register_account(int64 uid)
 {
 	if (uid > 0)
-		follow_register_status(-uid);
+		follow_register(-uid, FOLLOW_STATUS);
+}
+
+void
+follow_register_reminders(int64 uid)
+{
+	follow_register(-uid, FOLLOW_REMINDERS);
 }
 
 static void
@@ -177,7 +191,7 @@ follow_xact_callback(XactEvent event, void *arg)
 	{
 		case XACT_EVENT_COMMIT:
 			for (FollowPending *pending = follow_pending; pending != NULL; pending = pending->next)
-				follow_publish(pending->sheet_id, FOLLOW_STATUS, 0);
+				follow_publish(pending->sheet_id, pending->seq, 0);
 			follow_pending = NULL;
 			break;
 		case XACT_EVENT_ABORT:
@@ -260,17 +274,15 @@ follow_join(int64 origin, uint64 cursor)
 				 errdetail("At most %d sessions may call sheet.follow at the same time.", FOLLOW_FOLLOWERS)));
 }
 
-/* Adds an event: one entry for the cells of a sheet (the newest seq) and one for its row. False if the answer is full.
- */
+/* Adds an event: one entry for the cells of a sheet (the newest seq), one for its row or the account, and one for the
+ * account's reminders. False if the answer is full. */
 static bool
 follow_answer_add(FollowAnswer *answer, const FollowEvent *event)
 {
-	bool status = event->seq == FOLLOW_STATUS;
-
 	/* From the newest entry on: a sheet that is edited is mostly edited again soon. */
 	for (int i = answer->count - 1; i >= 0; i--)
 	{
-		if (answer->sheet_ids[i] != event->sheet_id || (answer->seqs[i] == FOLLOW_STATUS) != status)
+		if (answer->sheet_ids[i] != event->sheet_id || Min(answer->seqs[i], 0) != Min(event->seq, 0))
 			continue;
 		answer->seqs[i] = Max(answer->seqs[i], event->seq);
 		return true;

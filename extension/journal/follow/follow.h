@@ -8,6 +8,8 @@
 
 /* The row of the sheet changed (trashed, recovered, purged, renamed, shared), not its cells. */
 #define FOLLOW_STATUS (-1)
+/* The account has new reminders, or has dismissed some. */
+#define FOLLOW_REMINDERS (-2)
 
 #define FOLLOW_ANSWER_MAX 1024 /* sheets in one answer; the rest comes with the next */
 
@@ -16,7 +18,7 @@ typedef struct FollowAnswer
 	bool lost; /* events are missing: read all sheets again */
 	int count;
 	int64 sheet_ids[FOLLOW_ANSWER_MAX]; /* -uid for an account */
-	int64 seqs[FOLLOW_ANSWER_MAX];		/* the newest seq, or FOLLOW_STATUS */
+	int64 seqs[FOLLOW_ANSWER_MAX];		/* the newest seq, FOLLOW_STATUS or FOLLOW_REMINDERS */
 } FollowAnswer;
 
 extern Size follow_shmem_size(void);
@@ -37,6 +39,8 @@ extern void follow_register_status(int64 sheet_id);
 /* The same for an account whose name or tokens changed: the event has the sheet id -uid. A change of a link is one of
  * its sheet. */
 extern void follow_register_account(int64 uid);
+/* The same with FOLLOW_REMINDERS. */
+extern void follow_register_reminders(int64 uid);
 
 /* False without shared memory: then the functions below must not be called. */
 extern bool follow_possible(void);

@@ -58,6 +58,8 @@ extern void route_change_task(Request *request);
 extern void route_delete_task(Request *request);
 extern bool check_answer_task(Request *request); /* {answer, instance} */
 extern void route_answer_task(Request *request);
+extern void route_reminders(Request *request);
+extern void route_dismiss_reminders(Request *request); /* ids in the query */
 
 /* ---- what they share ---- */
 /* An error of the database. A refusal for want of a role says which one is needed. */

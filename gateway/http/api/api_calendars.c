@@ -11,6 +11,7 @@
 
 #define ENTRIES_SHEETS_BYTES 1024 /* of the list of calendars in a query */
 #define TIME_ARG_BYTES		 64
+#define REMINDERS_BYTES		 2048 /* of their list in a query: 100 ids */
 
 static const char calendars_list_sql[] =
 	"SELECT json_build_object('calendars', coalesce(json_agg(json_build_object('id', c.sheet_id, 'name', c.name, "
@@ -48,6 +49,15 @@ static const char calendars_add_sql[] = "SELECT json_build_object('uid', sheet.a
 static const char calendars_change_sql[] =
 	"SELECT json_build_object('uid', sheet.change_task($1, $2, $3, $4, $5, $6, $7))";
 static const char calendars_delete_sql[] = "SELECT sheet.delete_task($1, $2, $3, $4, $5)";
+static const char reminders_list_sql[] =
+	"SELECT json_build_object('reminders', coalesce(json_agg(json_build_object('id', r.reminder_id, 'calendar', "
+	"r.sheet_id, 'uid', r.task_uid, "
+	"'start', CASE WHEN r.all_day THEN to_char(r.starts_at AT TIME ZONE r.zone, 'YYYY-MM-DD') "
+	"ELSE to_char(r.starts_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') END, "
+	"'end', CASE WHEN r.all_day THEN to_char(r.ends_at AT TIME ZONE r.zone, 'YYYY-MM-DD') "
+	"ELSE to_char(r.ends_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') END, "
+	"'allDay', r.all_day, 'title', r.title, 'place', r.place)), '[]')) FROM sheet.reminders($1) r";
+static const char reminders_dismiss_sql[] = "SELECT sheet.dismiss_reminders($1, $2)";
 static const char calendars_answer_sql[] = "SELECT sheet.answer($1, $2, $3, $4, $5)";
 
 /* ---- errors ---- */
@@ -420,5 +430,31 @@ route_answer_task(Request *request)
 				  PARAMS(request_sheet(request), pgparam_text(request->part),
 						 calendar_text(request_text(request, "answer")),
 						 calendar_text(request_text(request, "instance")), request_uid(request)),
+				  REQUEST_TEXT_RAW, calendar_done);
+}
+
+/* ---- GET /v2/reminders; DELETE /v2/reminders?ids=7,12 ---- */
+
+void
+route_reminders(Request *request)
+{
+	request_query(request, DATABASE_READS, reminders_list_sql, PARAMS(request_uid(request)), REQUEST_TEXT_RAW,
+				  calendar_answered);
+}
+
+void
+route_dismiss_reminders(Request *request)
+{
+	char list[REMINDERS_BYTES], ids[REMINDERS_BYTES + 2];
+
+	if (!request_arg(request, "ids", list, sizeof(list)) || list[0] == '\0' ||
+		list[strspn(list, "0123456789,")] != '\0')
+	{
+		request_error(request, 400,
+					  "ids is needed: a list of the numbers of reminders, as 7,12, of at most 2047 bytes");
+		return;
+	}
+	snprintf(ids, sizeof(ids), "{%s}", list);
+	request_query(request, DATABASE_WRITES, reminders_dismiss_sql, PARAMS(pgparam_text(ids), request_uid(request)),
 				  REQUEST_TEXT_RAW, calendar_done);
 }

@@ -165,6 +165,8 @@ static const Route routes[] = {
 	{"/v2/calendars/*", METHOD_PATCH, ACCOUNT, BY_STATUS | SHEET_PATH, check_choose_calendar, route_choose_calendar,
 	 SCOPE_EDIT},
 	{"/v2/calendars/*", METHOD_PUT, ACCOUNT, BY_STATUS | SHEET_PATH | NO_BODY, NULL, route_set_calendar, SCOPE_ADMIN},
+	{"/v2/reminders", METHOD_GET, ACCOUNT, BY_STATUS, NULL, route_reminders, SCOPE_READ},
+	{"/v2/reminders", METHOD_DELETE, ACCOUNT, BY_STATUS, NULL, route_dismiss_reminders, SCOPE_EDIT},
 	{"/v2/link/cells", METHOD_GET, ACCOUNT, BY_STATUS | GUESTS, NULL, route_link_cells, SCOPE_NONE},
 	{"/v2/link/cells", METHOD_PATCH, ACCOUNT, BY_STATUS | GUESTS | LARGE_BODY, check_patch_part, route_write_part,
 	 SCOPE_NONE},

@@ -18,6 +18,7 @@
 #include "auth/password.h"
 #include "ws/room/room.h"
 #include "http/routes/routes.h"
+#include "mail/mail.h"
 #include "webhooks/webhooks.h"
 #include "http/server/forwarded.h"
 #include "http/server/origin.h"
@@ -213,6 +214,7 @@ route_metrics(Request *request)
 
 	metrics_print(&body);
 	webhooks_print_metrics(&body);
+	mail_print_metrics(&body);
 	service_print_queues(&body);
 	cached_range_print(&body);
 	snapshot_print(&body);

@@ -6,6 +6,7 @@ import { loadCalendarTexts, loadEditorTexts, loadLinkTexts, loadTexts, t } from 
 import { showSheets } from './pages/sheets';
 import { showSignIn } from './pages/sign-in';
 import { attempt, button, h, notify } from './dom';
+import { watchReminders } from './reminders';
 import type { Guest } from './share/http';
 
 /** What a page does when the user leaves it. */
@@ -23,8 +24,8 @@ export interface Leaving {
 export interface Navigation {
 	toList(): void;
 	toSheet(fid: number): void;
-	/** The calendars; fid: of a sheet that is one. */
-	toCalendars(fid?: number): void;
+	/** The calendars; fid: of a sheet that is one; day: to be shown first, as 2027-01-31. */
+	toCalendars(fid?: number, day?: string): void;
 	/** Shows the form to sign in, and then the same address again. */
 	signIn(): void;
 	/** Ends the visit of a guest. */
@@ -35,6 +36,7 @@ export interface Navigation {
 
 const root = document.querySelector<HTMLElement>('#app')!;
 let leaving: Leaving | null = null;
+let endReminders: (() => void) | null = null;
 /** The address of the shown page. */
 let address = location.href;
 /** Number of pages shown: an earlier one that is still loading is not shown any more. */
@@ -43,7 +45,7 @@ let shows = 0;
 const navigation: Navigation = {
 	toList: () => go('/'),
 	toSheet: (fid) => go(`/?id=${fid}`),
-	toCalendars: (fid) => go(fid === undefined ? '/?calendar' : `/?calendar=${fid}`),
+	toCalendars: (fid, day) => go(`/?calendar${fid === undefined ? '' : `=${fid}`}${day === undefined ? '' : `&day=${day}`}`),
 	signIn() {
 		if (!endVisit()) return;
 		begin();
@@ -102,6 +104,8 @@ function keyOfAddress(kind: 'link' | 'join'): string | null {
 function begin(): number {
 	leaving?.end();
 	leaving = null;
+	endReminders?.();
+	endReminders = null;
 	address = location.href;
 	root.replaceChildren();
 	return ++shows;
@@ -135,7 +139,10 @@ async function show(): Promise<void> {
 	const editor = fid === null ? null : loadEditor();
 	const session = await currentSession();
 	if (current !== shows) return;
-	if (session) saveSession(session);
+	if (session) {
+		saveSession(session);
+		endReminders = watchReminders(session, navigation);
+	}
 	if (link !== null) await showLink(current, link, fid, session, editor);
 	else if (!session) askSignIn();
 	else if (fid === null && new URLSearchParams(location.search).has('calendar')) await showCalendars(current, session);
@@ -159,7 +166,9 @@ async function showCalendars(current: number, session: Session): Promise<void> {
 	if (!loaded) return tellUnreachable();
 	root.replaceChildren();
 	document.title = `${t('sheets.calendars')} – ${t('product')}`;
-	leaving = loaded[0].showCalendars(root, session, sheetOfAddress('calendar'), navigation);
+	const day = new URLSearchParams(location.search).get('day') ?? '';
+	const shown = /^\d{4}-\d\d-\d\d$/.test(day) ? day : null;
+	leaving = loaded[0].showCalendars(root, session, sheetOfAddress('calendar'), shown, navigation);
 }
 
 /** Opens what a share link opens, when it is known as whom. */

@@ -27,6 +27,7 @@
 #define FOLLOW_ANSWER_MAX  1024 /* rows of an answer of sheet.follow; the rest comes with the next one */
 #define FOLLOW_RETRY_MS	   500
 #define FOLLOW_STATUS	   (-1) /* as seq: the sheet's row or its members have changed, or the account -sheet_id */
+#define FOLLOW_REMINDERS   (-2) /* as seq: the reminders of the account -sheet_id have changed */
 
 static const char follow_sql[] =
 	"SELECT f.\"cursor\", f.lost, u.sheet_id, u.seq "
@@ -56,12 +57,52 @@ follow_check_account(Room *room, void *arg)
 	admission_check_members(room, *(int64_t *) arg);
 }
 
+/* ---- reminders ---- */
+
+static int64_t follow_reminded[FOLLOW_ANSWER_MAX]; /* accounts of an answer */
+static size_t follow_reminded_count;
+
+static int
+follow_compare(const void *a, const void *b)
+{
+	int64_t left = *(const int64_t *) a, right = *(const int64_t *) b;
+
+	return (left > right) - (left < right);
+}
+
+static void
+follow_remind(Room *room, void *arg)
+{
+	for (Session *session = LIST_FIRST(&room->sessions); session != NULL; session = LIST_NEXT(session, in_room))
+	{
+		if (session->state == SESSION_LIVE && session->protocol->send_reminders != NULL &&
+			bsearch(&session->uid, follow_reminded, follow_reminded_count, sizeof(int64_t), follow_compare) != NULL)
+			session->protocol->send_reminders(session);
+	}
+}
+
+/* Tells the sessions of all accounts of an answer at once: each is looked at once. */
+static void
+follow_remind_all(void)
+{
+	qsort(follow_reminded, follow_reminded_count, sizeof(int64_t), follow_compare);
+	if (follow_reminded_count > 0)
+		room_for_each(follow_remind, NULL);
+	follow_reminded_count = 0;
+}
+
 static void
 follow_event(int64_t sheet_id, int64_t seq)
 {
 	Room *room = room_find(sheet_id);
 	int64_t uid = -sheet_id; /* of an account: guests are checked with the sheet of their link */
 
+	if (seq == FOLLOW_REMINDERS)
+	{
+		if (follow_reminded_count < FOLLOW_ANSWER_MAX)
+			follow_reminded[follow_reminded_count++] = uid;
+		return;
+	}
 	if (sheet_id < 0 || seq == FOLLOW_STATUS)
 		changes_register(sheet_id);
 	else
@@ -136,6 +177,7 @@ follow_answered(void *arg, PGresult *res)
 		if (!PQgetisnull(res, i, 2))
 			follow_event(atoll(PQgetvalue(res, i, 2)), atoll(PQgetvalue(res, i, 3)));
 	}
+	follow_remind_all();
 	changes_set_heard(horizon);
 	follow_ask();
 }

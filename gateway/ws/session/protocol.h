@@ -18,7 +18,7 @@ typedef enum StreamForm
 {
 	STREAM_V1,
 	STREAM_V2,									 /* version 2 of protocol v2; V2Encoding is added */
-	STREAM_V2_RANGES = STREAM_V2 + V2_ENCODINGS, /* version 3, whose clients know of locked ranges; the same */
+	STREAM_V2_RANGES = STREAM_V2 + V2_ENCODINGS, /* from version 3 on, whose clients know of locked ranges; the same */
 	STREAM_FORMS = STREAM_V2_RANGES + V2_ENCODINGS
 } StreamForm;
 
@@ -64,6 +64,8 @@ typedef struct Protocol
 	bool (*holds_stream)(const struct Session *session);
 	void (*send_role)(struct Session *session, V2Role role);
 	void (*send_holder)(struct Session *session, const Holder *holder);
+	/* The reminders of its account have changed. */
+	void (*send_reminders)(struct Session *session);
 
 	/* ---- a room: called whether or not it has sessions of the protocol ---- */
 

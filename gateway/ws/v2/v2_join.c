@@ -79,7 +79,7 @@ join_greet(Session *session, bool resumed, bool locks)
 	V2Lock *list = join_list_locks(room, &lock_count);
 	Buf payload = {NULL, 0, 0};
 	V2Hello hello = {
-		.version = v2_knows_ranges(session) ? V2_VERSION_RANGES : V2_VERSION,
+		.version = v2->version,
 		.session = session->number,
 		.uid = (uint64_t) session->uid,
 		.name = session->sheet_name,

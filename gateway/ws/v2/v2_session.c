@@ -174,6 +174,18 @@ v2_send_holder(Session *session, const Holder *holder)
 	session_send(session, &payload);
 }
 
+/* A client that does not read asks once a minute. */
+static void
+v2_send_reminders(Session *session)
+{
+	Buf payload = {NULL, 0, 0};
+
+	if (session->v2->version < V2_VERSION_REMINDERS || v2_is_full(session))
+		return;
+	v2_put_reminders(&payload, session->v2->encoding);
+	session_send(session, &payload);
+}
+
 static bool
 v2_verify(Session *session, EditText token, JwtClaims *claims)
 {
@@ -236,7 +248,8 @@ v2_greet(Session *session, const V2Message *message)
 {
 	JwtClaims claims;
 
-	session->form = (message->version < 3 ? STREAM_V2 : STREAM_V2_RANGES) + session->v2->encoding;
+	session->form = (message->version < V2_VERSION_RANGES ? STREAM_V2 : STREAM_V2_RANGES) + session->v2->encoding;
+	session->v2->version = message->version;
 	session->binary = session->v2->encoding == V2_BINARY;
 	session->v2->client_id = message->client;
 	session->v2->acked = message->acked;
@@ -572,6 +585,7 @@ const Protocol protocol_v2 = {
 	.is_busy = v2_is_busy,
 	.holds_stream = v2_holds_stream,
 	.send_role = v2_send_role,
+	.send_reminders = v2_send_reminders,
 	.send_holder = v2_send_holder,
 	.publish_own = v2_publish_own,
 	.publish_run = v2_publish_run,

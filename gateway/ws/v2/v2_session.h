@@ -35,7 +35,8 @@ typedef struct V2Client
 typedef struct V2Session
 {
 	V2Encoding encoding;
-	uint64_t opened; /* ms */
+	uint64_t version; /* from hello */
+	uint64_t opened;  /* ms */
 	uint64_t client_id;
 	uint64_t acked;	 /* from hello */
 	uint64_t since;	 /* from hello */
@@ -68,7 +69,7 @@ extern void v2_tick(void);
 extern void v2_identify(Session *session, const JwtClaims *claims);
 /* Returns whether the session has much to read: none of its questions is answered before it has. */
 extern bool v2_is_full(const Session *session);
-/* Returns whether the client knows of locked ranges: its version is 3. */
+/* Returns whether the client knows of locked ranges: its version is 3 or later. */
 extern bool v2_knows_ranges(const Session *session);
 /* Returns whether it may ask another question. */
 extern bool v2_may_ask(const Session *session);

@@ -17,13 +17,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define V2_VERSION		   2
-#define V2_VERSION_RANGES  3	/* with locks of ranges */
-#define V2_MAX_TOKEN	   4096 /* bytes */
-#define V2_MAX_OP_EDITS	   16384
-#define V2_MAX_VALUES	   1024	 /* of one `calc` */
-#define V2_MAX_OP_CHANGES  64	 /* structure edits among them */
-#define V2_MAX_BLOCK_CELLS 65536 /* of one `get` */
+#define V2_VERSION			 2
+#define V2_VERSION_RANGES	 3	  /* with locks of ranges */
+#define V2_VERSION_REMINDERS 4	  /* with reminders */
+#define V2_MAX_TOKEN		 4096 /* bytes */
+#define V2_MAX_OP_EDITS		 16384
+#define V2_MAX_VALUES		 1024  /* of one `calc` */
+#define V2_MAX_OP_CHANGES	 64	   /* structure edits among them */
+#define V2_MAX_BLOCK_CELLS	 65536 /* of one `get` */
 
 typedef enum V2Encoding
 {
@@ -239,6 +240,7 @@ extern void v2_put_properties(Buf *to, V2Encoding encoding, uint64_t seq, bool m
 extern void v2_put_cell(Buf *to, const Edit *cell);
 /* For those who watch a published view. */
 extern void v2_put_changed(Buf *to, V2Encoding encoding);
+extern void v2_put_reminders(Buf *to, V2Encoding encoding);
 extern void v2_put_ack(Buf *to, V2Encoding encoding, uint64_t n, uint64_t seq);
 extern void v2_put_nack(Buf *to, V2Encoding encoding, uint64_t n, V2Reason reason, uint32_t row, uint32_t col,
 						bool block);

@@ -30,7 +30,8 @@ typedef enum ServerType
 	SERVER_PROPERTIES,
 	SERVER_RANGE,
 	SERVER_BLOCKED,
-	SERVER_CHANGED
+	SERVER_CHANGED,
+	SERVER_REMINDERS
 } ServerType;
 
 static const char *const server_names[] = {
@@ -43,7 +44,7 @@ static const char *const server_names[] = {
 	[SERVER_AUTHED] = "authed",	  [SERVER_CALC] = "calc",
 	[SERVER_HELD] = "held",		  [SERVER_PROPERTIES] = "properties",
 	[SERVER_RANGE] = "range",	  [SERVER_BLOCKED] = "blocked",
-	[SERVER_CHANGED] = "changed",
+	[SERVER_CHANGED] = "changed", [SERVER_REMINDERS] = "reminders",
 };
 
 static const char *const role_names[V2_ROLES] = {"viewer", "commenter", "editor", "owner"};
@@ -385,6 +386,14 @@ void
 v2_put_changed(Buf *to, V2Encoding encoding)
 {
 	Writer writer = put_begin(to, encoding, SERVER_CHANGED);
+
+	put_end(&writer);
+}
+
+void
+v2_put_reminders(Buf *to, V2Encoding encoding)
+{
+	Writer writer = put_begin(to, encoding, SERVER_REMINDERS);
 
 	put_end(&writer);
 }

@@ -1,5 +1,6 @@
 // live.ts - hears that others change calendars: a connection of protocol v2 to each of their sheets, which reads no cells.
 import { locateSheet, type Session } from '../api';
+import { lookForReminders } from '../reminders';
 import { SheetClient } from '../v2/client';
 
 /** How often a connection that says nothing is looked at. */
@@ -41,6 +42,7 @@ export class Live {
 			client: 0,
 			onMessage: (message) => {
 				if (message.t === 'hello') this.tell(id, false);
+				if (message.t === 'hello' || message.t === 'reminders') lookForReminders();
 				if (message.t === 'hello' || message.t === 'edits') this.events.heard(id, message.seq);
 			},
 			onClose: (_code, _reason, retries) => {

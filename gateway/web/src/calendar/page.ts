@@ -40,7 +40,8 @@ function firstDay(): number {
 	return (locale.getWeekInfo?.() ?? locale.weekInfo)?.firstDay === 7 ? 0 : 1;
 }
 
-export function showCalendars(root: HTMLElement, session: Session, chosen: number | null, navigation: Navigation): Leaving {
+/** chosen: a calendar that is shown; day: the one that is shown first, of a link that leads to it. */
+export function showCalendars(root: HTMLElement, session: Session, chosen: number | null, day: string | null, navigation: Navigation): Leaving {
 	const api = new CalendarApi(session);
 	const choices = new Choices(session.uid);
 	let calendars: Calendar[] = [];
@@ -286,7 +287,7 @@ export function showCalendars(root: HTMLElement, session: Session, chosen: numbe
 	async function choose(id: number): Promise<void> {
 		choices.show(id, true);
 		await load();
-		if (gone || calendars.some((calendar) => calendar.id === id) || !loaded) return;
+		if (gone || day !== null || calendars.some((calendar) => calendar.id === id) || !loaded) return;
 		if (!(await confirmDialog(t('calendar.make'), t('calendar.makeQuestion'), t('calendar.make')))) return;
 		try {
 			await api.make(id);
@@ -371,6 +372,7 @@ export function showCalendars(root: HTMLElement, session: Session, chosen: numbe
 
 	const view: View = createCalendar(place, [DayGrid, TimeGrid, List, Interaction], {
 		view: choices.view ?? (narrow.matches ? 'listMonth' : 'timeGridWeek'),
+		...(day !== null && { date: day }),
 		locale: language,
 		firstDay: firstDay() as 0 | 1,
 		headerToolbar: { start: '', center: '', end: '' },

@@ -7,6 +7,7 @@ import { language, personName, t, tOr } from '../i18n';
 import type { Leaving, Navigation } from '../main';
 import { cellName, named } from '../content';
 import { keepRow, PageOutbox, watchLeftovers, type Leftovers, type Row } from '../outbox';
+import { lookForReminders } from '../reminders';
 import { merge, unmerge } from '../sheet/arrange';
 import { foreignPart } from '../sheet/foreign';
 import type { SessionEvents, Status, StopReason } from '../sheet/events';
@@ -172,6 +173,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			status.dataset.unsaved = String(next.unsaved);
 			announceState(others ? { ...next, unsaved: elsewhere } : next);
 		},
+		onReminders: lookForReminders,
 		onRole(role: Role) {
 			if (document.body.dataset.role !== undefined && document.body.dataset.role !== 'viewer' && !session.canEdit) remind(t('blocked.role'));
 			document.body.dataset.role = role;

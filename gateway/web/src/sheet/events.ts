@@ -23,6 +23,8 @@ export interface SessionEvents {
 	onHello(hello: Hello): void;
 	onStatus(status: Status): void;
 	onRole(role: Role): void;
+	/** The reminders of the account may have changed. */
+	onReminders(): void;
 	/** Rows or columns were inserted or deleted. */
 	onMove(change: StructureEdit): void;
 	/** Cells and selections of others, and who is here. */

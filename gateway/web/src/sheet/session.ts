@@ -451,6 +451,9 @@ export class SheetSession {
 				this.role = message.role;
 				this.events.onRole(message.role);
 				break;
+			case 'reminders':
+				this.events.onReminders();
+				break;
 			case 'held':
 				this.held = message.held ? { holder: message.holder, since: Date.now() - message.ms } : null;
 				break;
@@ -481,6 +484,7 @@ export class SheetSession {
 		this.role = hello.role;
 		this.events.onHello(hello);
 		this.events.onRole(hello.role);
+		this.events.onReminders();
 		if (this.editing && this.canEdit) this.lock(this.editing);
 		this.sendCursor();
 	}

@@ -231,7 +231,7 @@ export class SheetClient {
 		socket.onopen = () =>
 			this.send({
 				t: 'hello',
-				v: 3,
+				v: 4,
 				token: this.options.token(),
 				client: this.client,
 				acked: this.acked,

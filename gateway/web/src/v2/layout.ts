@@ -69,6 +69,7 @@ export const serverLayouts: Record<string, Layout> = {
 	range: layout(81, 'row col toRow toCol session uid'),
 	blocked: layout(82, 'row col toRow toCol reason:reason waits:bool atRow atCol session uid'),
 	changed: layout(83, ''),
+	reminders: layout(84, ''),
 };
 
 /** Words that the binary form encodes by their index. */

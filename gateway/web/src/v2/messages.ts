@@ -71,7 +71,7 @@ export interface Cursor extends Range {
 }
 
 export type ClientMessage =
-	| { t: 'hello'; v: 2 | 3; token: string; client: number; acked: number; since: number }
+	| { t: 'hello'; v: 2 | 3 | 4; token: string; client: number; acked: number; since: number }
 	| { t: 'auth'; token: string }
 	| ({ t: 'get'; id: number } & Range)
 	| { t: 'op'; n: number; nacks: number; base: number; seen?: number; edits: Edit[] }
@@ -102,7 +102,7 @@ export interface Hello {
 	maxBytes: number;
 	peers: Peer[];
 	locks: HeldCell[];
-	/** If the version is 3. */
+	/** If the version is 3 or later. */
 	ranges?: HeldRange[];
 }
 
@@ -126,7 +126,9 @@ export type ServerMessage =
 	| { t: 'calc'; session: number; seq: number; cells: CellEdit[] }
 	| { t: 'held'; held: boolean; holder: string; application: string; ms: number }
 	/** For those who watch a published view. */
-	| { t: 'changed' };
+	| { t: 'changed' }
+	/** If the version is 4: the reminders of the account have changed. */
+	| { t: 'reminders' };
 
 /** Close codes of protocol v2. */
 export const closeCodes = {
