@@ -196,7 +196,7 @@ async function openRoutes(zoe, fid) {
 		const target = address.replace('*', String(fid)).replace('*', '1');
 		const values = {
 			...{ token: zoe.token, fid, name: 'x', username: ben.username, role: 'viewer', label: 'x', cid: 1, version: 1, lid: 1, link: address.includes('links') ? 1 : 'x', password: 'x', oldPassword: 'x' },
-			...{ initRows: 5, initColumns: 5, url: 'https://example.org/', cells: { Title: 'x' }, zone: 'UTC', answer: 'accepted' },
+			...{ initRows: 5, initColumns: 5, url: 'https://example.org/', cells: { Title: 'x' }, zone: 'UTC', answer: 'accepted', colour: '#1d5fbf' },
 		};
 		const names = ['token', ...(members.get(`${method} ${address}`) ?? [])];
 		const body = address.startsWith('/v2/') ? Object.fromEntries(Object.entries(values).filter(([name]) => names.includes(name))) : values;
