@@ -226,18 +226,21 @@ mailer_send(Mailer *mailer)
 	uv_handle_t *handles[] = {(uv_handle_t *) &mailer->program, (uv_handle_t *) &mailer->input,
 							  (uv_handle_t *) &mailer->deadline};
 	uv_buf_t buf = uv_buf_init(mailer->message, (unsigned) strlen(mailer->message));
-	int status = UV_ENOMEM;
+	int status;
 
 	mailer->state = MAILER_SENDS;
 	mailer->sent = false;
+	if (command == NULL)
+	{
+		mail_failed++;
+		mailer_tell(mailer);
+		return;
+	}
 	mailer->handles = 3;
 	uv_pipe_init(&gateway.loop, &mailer->input, 0);
 	uv_timer_init(&gateway.loop, &mailer->deadline);
-	if (command != NULL)
-	{
-		mail_split(command, words);
-		status = mailer_spawn(mailer, words);
-	}
+	mail_split(command, words);
+	status = mailer_spawn(mailer, words);
 	for (int i = 0; i < 3; i++)
 		handles[i]->data = mailer;
 	if (status == 0)

@@ -30,7 +30,7 @@ my %steps = (
 	'api_versions.c api_rollback_sql' => 20,
 	'routes_version.c version_commit_sql' => 20,
 	'routes_version.c version_rollback_sql' => 20,
-	'dav_object.c dav_delete_sql' => 8, # reads the calendar eight times, whose batches fill one page or two
+	'dav_object.c dav_delete_sql' => 16, # reads the calendar several times, whose batches fill one page or two
 	# look into indexes of series and occurrences that have a level more
 	'api_sheets.c api_purge_sql' => 12,
 	'routes_sheet.c sheet_purge_sql' => 12,
@@ -453,8 +453,8 @@ for my $name (grep { $statements{ $constants{$_} } && $parameters{$_} } sort key
 		my $session = $sessions{$database};
 		(my $id = $name) =~ s/\W/_/g;
 		my $prepared = $session->ask("PREPARE $id AS $statements{ $constants{$name} }");
-		# What is undone stays in the log of a calendar, too.
-		$node->safe_psql($database, 'CALL begin_log_page()') if grep { /\$(team|calendar)/ } @values;
+		# What is undone stays in the log of a calendar, too. A session goes on with the page in which it has written last.
+		$session->ask('CALL begin_log_page()') if grep { /\$(team|calendar)/ } @values;
 		my $execute = "EXECUTE $id" . (@values ? '(' . join(', ', @values) . ')' : '');
 		$blocks{$database} = $prepared =~ /^ERROR/ ? $prepared : blocks($session, filled_in($before, $ids{$database}), filled_in($execute, $ids{$database}));
 	}
