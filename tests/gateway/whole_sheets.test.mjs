@@ -231,6 +231,8 @@ test('the stream that a joiner waits with is bounded, however long the database 
 	const session = await Editor.open(gateway, anna, fid, { timeoutMs: 30000 });
 	const [pid] = (await cluster.psql("SELECT pid FROM pg_stat_activity WHERE application_name = 'pg_sheet long'")).split('\n').map(Number);
 	const before_ = memory();
+	// A joiner who comes before the first edit would get the text that has stayed from the session's.
+	await waitUntil(async () => (await gateway.metrics()).pg_sheet_snapshot_bytes === 0, 'the text that the session has read to be freed');
 	process.kill(pid, 'SIGSTOP');
 	try {
 		const joiner = new Editor(gateway, ben, fid);
