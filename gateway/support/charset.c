@@ -199,10 +199,21 @@ charset_convert(Charset *charset, const char *data, size_t len, Buf *to)
 	return true;
 }
 
+/* The converter of windows-1258 keeps a letter until it knows whether an accent follows. */
 bool
-charset_end(const Charset *charset)
+charset_end(Charset *charset, Buf *to)
 {
-	return charset->cut_len == 0;
+	size_t room = sizeof(charset->cut);
+	char *out;
+
+	if (charset->cut_len > 0)
+		return false;
+	if (charset_is_utf8(charset) || !buf_reserve(to, room))
+		return true;
+	out = to->data + to->len;
+	(void) iconv(charset->converter, NULL, NULL, &out, &room);
+	to->len = (size_t) (out - to->data);
+	return true;
 }
 
 void

@@ -33,8 +33,8 @@ typedef struct Charset
 extern bool charset_begin(Charset *charset, const char *name);
 /* Appends the piece in UTF-8. False: it has bytes that are no character. */
 extern bool charset_convert(Charset *charset, const char *data, size_t len, Buf *to);
-/* All has come. False: it ends within a character. */
-extern bool charset_end(const Charset *charset);
+/* All has come: appends what the converter has kept. False: the text ends within a character. */
+extern bool charset_end(Charset *charset, Buf *to);
 extern void charset_free(Charset *charset);
 
 #endif

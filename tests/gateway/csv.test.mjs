@@ -309,6 +309,20 @@ test('each encoding, in pieces of one byte and at once, named and recognised', a
 	}
 });
 
+test('in each encoding, a text without a line end keeps its last character', async () => {
+	const numbered = (name, first, last) => Array.from({ length: last - first + 1 }, (_, i) => `${name}${first + i}`);
+	const names = ['UTF-8', 'UTF-16LE', 'UTF-16BE', 'GB18030', 'Big5', 'Shift_JIS', 'EUC-JP', 'EUC-KR', 'KOI8-R', ...numbered('windows-', 1250, 1258), ...numbered('ISO-8859-', 1, 16)];
+	for (const encoding of names.filter((name) => name !== 'ISO-8859-12')) {
+		const body = python(`import sys; sys.stdout.buffer.write('a,bo'.encode('${encoding}'))`, '');
+		for (const answer of [await importNew(anna, body, { encoding }), await preview(anna, body, { encoding })]) {
+			const rows = answer.json?.rows ?? (await rowsOf(anna, answer.json?.id));
+			assert.deepEqual([answer.status, rows], [200, [['a', 'bo']]], `${encoding} ${answer.text}`);
+		}
+	}
+	// of windows-1258, a letter and its accent
+	assert.deepEqual((await preview(anna, Buffer.from([0x62, 0x6f, 0xec]), { encoding: 'windows-1258' })).json.rows, [['bó']]);
+});
+
 test('a byte that is in no character is told by its offset, and nothing is left', async () => {
 	const before_ = (await sheets(ben)).length;
 	const large = Buffer.alloc(300000, 'a,b\n');

@@ -262,7 +262,7 @@ import_convert(Request *request)
 	head = buf_take(&import->head);
 	valid = head.len == 0 || charset_convert(&import->charset, head.data, head.len, &import->bytes);
 	buf_free(&head);
-	if (!valid || (import->body_done && !charset_end(&import->charset)))
+	if (!valid || (import->body_done && !charset_end(&import->charset, &import->bytes)))
 		import_refuse_encoding(request, &import->charset);
 	else if (buf_failed(&import->bytes))
 		request_out_of_memory(request);

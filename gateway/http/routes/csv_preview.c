@@ -205,7 +205,7 @@ route_preview_import(Request *request)
 		options.encoding = charset_guess(head, request->body.len, !cut);
 	if (!charset_begin(&charset, options.encoding))
 		request_error(request, 400, "this system has no converter for the encoding");
-	else if (!charset_convert(&charset, head, request->body.len, &text) || (!cut && !charset_end(&charset)))
+	else if (!charset_convert(&charset, head, request->body.len, &text) || (!cut && !charset_end(&charset, &text)))
 		import_refuse_encoding(request, &charset);
 	else if (buf_failed(&text))
 		request_out_of_memory(request);
