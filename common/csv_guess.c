@@ -3,19 +3,20 @@
  *
  * In the first CSV_HEAD_BYTES, the separators , ; tab and | are counted in each record that is complete and not empty.
  * Those within quotes do not count; a quote begins a quoted field behind one of the four, or at the start of a record.
- * Each of the four is judged by its most frequent number in a record, other than 0, and by the share of the records
- * that have that number.
+ * Each candidate has its most frequent number in a record, other than 0, and the share of records with that number.
  *
- * 1. One that has its number in half of the records or fewer is none.
- * 2. A comma that mostly stands between two digits is a decimal comma, if another one is left.
- * 3. The largest share wins; of equal ones the larger number; then the order above.
- * 4. If none is left, it is the comma.
+ * 1. A candidate whose number occurs in at most half of the records is dropped.
+ * 2. If most commas stand between two digits, and another candidate is left, the comma is dropped: it is a decimal
+ * comma.
+ * 3. The candidate with the largest share is taken; of equal ones that with the larger number, then the first one
+ * above.
+ * 4. If no candidate is left, the comma is taken.
  */
 #include "common/csv.h"
 
 #include <string.h>
 
-#define GUESS_COUNTS 256 /* of a record; more count as the highest */
+#define GUESS_COUNTS 256 /* numbers of a separator in a record; larger ones count as the largest */
 
 static const char guess_separators[] = ",;\t|";
 #define GUESS_COUNT (sizeof(guess_separators) - 1)
@@ -23,7 +24,7 @@ static const char guess_separators[] = ",;\t|";
 typedef struct Guess
 {
 	uint32_t records;
-	uint32_t of_count[GUESS_COUNT][GUESS_COUNTS]; /* records that have so many of the separator */
+	uint32_t of_count[GUESS_COUNT][GUESS_COUNTS]; /* [i][n]: records with n of separator i */
 	uint32_t count[GUESS_COUNT];				  /* in this record */
 	uint32_t commas, decimals;					  /* commas outside quotes, and those between digits */
 } Guess;

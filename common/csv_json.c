@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* Where a value ends, or why it does not. */
+/* The end of a value, or the reason why the text has no value there. */
 typedef struct JsonEnd
 {
 	const char *p;

@@ -2,13 +2,14 @@
  * mail.c - sends reminders of calendars by mail: takes a mail from the database, gives it to the program of
  * reminder-mail, and tells the database how the program has ended.
  *
- * Each of a few mailers has a connection of its own. A reminder that is taken is passed over by others for 40 seconds,
- * longer than the program may run, also if the server restarts. Besides, a transaction has it locked while the program
- * runs, whatever the clock does. If the connection is lost, the end is told in another session. So a mail is sent twice
- * only if this gateway dies, or cannot reach the database for long, between the start of the program and the commit.
+ * Each mailer has a connection of its own. take_mail() postpones a reminder by 40 seconds, longer than the program may
+ * run, so other gateways pass over it, also after a restart of the server. A transaction has it locked while the
+ * program runs, so a step of the clock does no harm. If the connection is lost, the mailer stores the result in another
+ * session. So a mail is sent twice only if this gateway dies, or cannot reach the database for long, between the start
+ * of the program and the commit.
  *
- * The program gets the mail as its input. It inherits no descriptor and no variable of the environment, and it is a
- * process group of its own, which is killed if it runs too long.
+ * The program gets the mail as its input. It inherits no descriptor and no environment. It has a process group of its
+ * own, which is killed if the program runs too long.
  */
 #include "mail/mail.h"
 

@@ -284,8 +284,8 @@ CREATE FUNCTION sheet.reminder_mail(reminder sheet.outbox, address text, sender 
 $$;
 COMMENT ON FUNCTION sheet.reminder_mail(sheet.outbox, text, text, text) IS 'Internal: the mail of a reminder (RFC 5322).';
 
--- A reminder that is being sent is safe from other gateways by mail_at, also if the server restarts, and by the lock of lock_mail(),
--- whatever the clock does. Of what nobody is sent, mail_at becomes null, so that it is looked at once.
+-- While a reminder is being sent, other gateways pass over it: mail_at is later, also after a restart of the server, and lock_mail() has
+-- it locked, also after a step of the clock. If the mail cannot be sent at all, mail_at becomes null, so that nobody looks at it again.
 CREATE FUNCTION sheet.take_mail(sender text, site text, except_ids bigint[]) RETURNS TABLE (outbox_id bigint, message text)
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -38,7 +38,7 @@ fuzz_write_back(const char *content, size_t len)
 	free(again);
 }
 
-/* What was read, in a number: fields with their places and contents, and how the reading ended. Their texts, not the
+/* A digest of what was read: fields with their places and contents, and how the reading ended. Their texts, not the
  * bytes: forms of one text are the same. */
 static uint64_t
 fuzz_digest(uint64_t digest, const CsvField *field, CsvStatus status)

@@ -391,7 +391,7 @@ sub days_at_other_times
 		FROM sheet.calendar_entries($zoned, now() + interval '$span', now() + interval '$span' + interval '30 days') WHERE title = '$title'");
 }
 
-start_with_zone("Zone Pacific/Efate 11:00 - XXX\n");
+start_with_zone("Zone Pacific/Efate 11:00 - EFT\n");
 $zoned = sql("SELECT sheet.create_calendar('zoned', 'Pacific/Efate', $uid[0])");
 sql(qq{SELECT sheet.set_range($zoned, 'A2', (SELECT ARRAY[ARRAY['ever', d, '1 h', 'FREQ=DAILY', 'p1', '', ''], ARRAY['single', d2, '1 h', '', 'p1', '', '15 min'],
 	ARRAY['counted', d, '1 h', 'FREQ=DAILY;COUNT=200', 'p1', '', ''], ARRAY['other', d, '1 h', 'FREQ=DAILY', 'p1', '', '']]
@@ -402,7 +402,8 @@ ok($node->poll_query_until('postgres', $all), 'series of a zone are expanded');
 my $lines = q{SELECT string_agg(format('%s %s', o.series_id, o.starts_at), ', ' ORDER BY 1) FROM sheet.occurrence o JOIN sheet.series s USING (series_id) WHERE s.sheet_id = } . $zoned;
 my $past = sql("$lines AND o.starts_at < now()");
 my $elsewhere = sql("$lines AND s.zone = 'Pacific/Guam'");
-start_with_zone("Zone Pacific/Efate 11:00 - XXX " . ($change =~ s/-/ /gr =~ s/(\d+) (\d+) (\d+)/"$1 " . (qw(Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec))[$2 - 1] . " $3"/er) . "\n 12:00 - YYY\n");
+my $until = sql("SELECT to_char(date '$change', 'YYYY Mon DD')");
+start_with_zone("Zone Pacific/Efate 11:00 - EFT $until\n 12:00 - EFST\n");
 is(days_at_other_times('ever', '41 days'), '29|t', 'new rules of the zone: occurrences are at another time of day');
 is(sql("SELECT sheet.check_zones() > 0"), 't', 'calendars are looked at');
 ok($node->poll_query_until('postgres', "SELECT NOT EXISTS (SELECT FROM sheet.series WHERE sheet_id = $zoned AND zone_rules <> sheet.zone_rules(zone))

@@ -302,7 +302,7 @@ csv_arg_options(FunctionCallInfo fcinfo, int arg, CsvOptions *options)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s", problem)));
 }
 
-/* What the import has taken that is not as RFC 4180 has it. */
+/* Tells a separator other than the comma, and misplaced quotes. */
 static void
 csv_notice(const CsvInput *input)
 {
@@ -317,7 +317,7 @@ csv_notice(const CsvInput *input)
 						 errdetail("The first one is in line " UINT64_FORMAT ".", reader->forgiven_line)));
 }
 
-/* Where an import sets cells: in a new sheet of this name and role, or from a cell of one that is there. */
+/* The cells that an import sets: those of a new sheet with this name and role, or of an existing one from a cell on. */
 typedef struct CsvTarget
 {
 	int64 sheet_id; /* 0: a new one, which it then has */

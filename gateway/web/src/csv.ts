@@ -41,7 +41,7 @@ export function sheetNameOf(file: { name: string }): string {
 	return [...file.name.replace(/\.(csv|tsv|txt|jsonl)$/i, '')].slice(0, 255).join('') || t('sheets.untitled');
 }
 
-/** What the gateway is told of a file; what is absent or empty, it recognises. */
+/** The options of an import. The gateway recognises those that are absent or empty. */
 export interface ImportOptions {
 	format?: 'csv' | 'tsv' | 'jsonl';
 	encoding?: string;

@@ -57,7 +57,7 @@ export function importFile(session: Session, file: File, navigation: Navigation)
 	);
 	dialog.classList.add('wide');
 
-	// What the user has not chosen is recognised.
+	// Before the user has chosen anything, the gateway recognises all of it.
 	const options = (chosen: boolean): ImportOptions =>
 		json
 			? { format: 'jsonl', encoding: chosen ? encoding.select.value : '' }
