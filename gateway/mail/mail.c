@@ -76,7 +76,7 @@ mailer_ignore(void *arg, PGresult *res)
 {
 }
 
-/* Ends what is left of a transaction, if there is one. */
+/* Rolls back the session's open transaction, if any. */
 static void
 mailer_roll_back(Mailer *mailer)
 {
@@ -100,7 +100,8 @@ mailer_end_answered(void *arg, PGresult *res)
 	((Mailer *) arg)->told = pgresult_succeeded(res);
 }
 
-/* The end is stored with the commit. In a new session there is no transaction, and end_mail() has committed itself. */
+/* The commit stores the end. In a new session, it ends the implicit transaction of the pipeline, which has end_mail().
+ */
 static void
 mailer_told(void *arg, PGresult *res)
 {
@@ -273,7 +274,7 @@ mail_wake_one(void)
 {
 	for (int i = 0; i < MAIL_AT_ONCE; i++)
 	{
-		if (mailers[i].state == MAILER_IDLE)
+		if (mailers[i].state == MAILER_IDLE && pgconn_is_up(mailers[i].conn))
 		{
 			mailer_ask(&mailers[i]);
 			return;
@@ -331,12 +332,11 @@ mailer_taken(void *arg, PGresult *res)
 		mailer_rest(mailer);
 }
 
-/* Without those of the other mailers, whose connection may be lost. */
+/* Excludes the reminders of the other mailers: after a lost connection they are not locked. */
 static void
 mailer_ask(Mailer *mailer)
 {
 	char site[512], others[MAIL_AT_ONCE * sizeof(mailer->id) + 2] = "{";
-	PgParam params[] = {pgparam_text(gateway.config.reminder_mail_from), pgparam_text(site), pgparam_text(others)};
 
 	if (!mail_may_send() || !pgconn_is_up(mailer->conn))
 		return;
@@ -348,10 +348,11 @@ mailer_ask(Mailer *mailer)
 					 mailers[i].id);
 	}
 	snprintf(others + strlen(others), sizeof(others) - strlen(others), "}");
-	params[1] = pgparam_text(site);
-	params[2] = pgparam_text(others);
 	mailer->state = MAILER_ASKS;
-	if (!pgconn_query(mailer->conn, take_sql, 3, params, 0, database_deadline(), mailer_taken, mailer))
+	if (!pgconn_query(
+			mailer->conn, take_sql, 3,
+			(PgParam[]){pgparam_text(gateway.config.reminder_mail_from), pgparam_text(site), pgparam_text(others)}, 0,
+			database_deadline(), mailer_taken, mailer))
 		mailer_rest(mailer);
 }
 

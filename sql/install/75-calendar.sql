@@ -84,8 +84,8 @@ CREATE TABLE sheet.task (
 	unknown text[] COLLATE "C",
 	series_id bigint
 );
--- Of two indexes that begin with sheet_id, a plan from before there were rows may use the wrong one, which reads all tasks of a
--- calendar. So queries by row write "sheet_id + 0".
+-- A plan that was cached while the table was empty may use the wrong one of two indexes that begin with sheet_id, and read all tasks of a
+-- calendar. This index is on an expression, so only queries by row use it: they write "sheet_id + 0".
 CREATE INDEX task_row_idx ON sheet.task ((sheet_id + 0), row_no);
 CREATE INDEX task_uid_idx ON sheet.task (sheet_id, task_uid);
 CREATE INDEX task_unknown_idx ON sheet.task USING gin (unknown) WHERE unknown IS NOT NULL;

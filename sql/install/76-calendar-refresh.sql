@@ -461,7 +461,7 @@ BEGIN
 			GROUP BY n.run, c.letters;
 	END IF;
 	PERFORM sheet.tasks_changed(sheet, uids);
-	-- An account that another transaction creates now is seen by a later one only.
+	-- This transaction does not see an account that is being created now. A later one looks again.
 	WITH e AS (INSERT INTO sheet.calendar_edit (sheet_id, names)
 			SELECT sheet, array_agg(DISTINCT n.name) FROM sheet.task t, unnest(t.unknown) n (name)
 			WHERE t.sheet_id = sheet AND t.task_uid = ANY (uids) AND t.unknown IS NOT NULL HAVING count(*) > 0 RETURNING edit_id)
@@ -502,6 +502,25 @@ COMMENT ON FUNCTION sheet.follow_calendar_locked(bigint, bigint) IS
 	'Internal: takes the sheet lock for follow_calendar(). 55P03: another transaction has it. Nobody waits for it here, which would be '
 	'a deadlock.';
 
+-- "IS TRUE": by the index of names, tasks of other calendars would be read.
+CREATE FUNCTION sheet.forget_named_tasks(sheet bigint, most integer) RETURNS integer[]
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	names text[] := ARRAY(SELECT DISTINCT a.name FROM sheet.calendar_edit e JOIN sheet.account a ON a.name = ANY (e.names)
+		WHERE e.sheet_id = sheet AND e.names IS NOT NULL);
+	again integer[] := '{}';
+BEGIN
+	IF names <> '{}' THEN
+		again := ARRAY(SELECT t.row_no FROM sheet.task t WHERE t.sheet_id + 0 = sheet AND t.row_no >= 0 AND (t.unknown && names) IS TRUE
+			ORDER BY t.row_no LIMIT most);
+		UPDATE sheet.task t SET cells = '{}' WHERE t.sheet_id + 0 = sheet AND t.row_no = ANY (again) AND t.cells <> '{}';
+	END IF;
+	RETURN again;
+END
+$$;
+COMMENT ON FUNCTION sheet.forget_named_tasks(bigint, integer) IS
+	'Internal: the rows of tasks whose unknown names accounts have now, which are to be read again.';
+
 CREATE FUNCTION sheet.follow_calendar(sheet bigint, owner bigint, locked boolean DEFAULT false) RETURNS boolean
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -521,16 +540,8 @@ BEGIN
 		c.done_seq := 0;
 		c.all_seq := NULL;
 	END IF;
-	-- Tasks that name a new account are made again.
-	WITH named AS (UPDATE sheet.task t SET cells = '{}' FROM sheet.calendar_edit e
-			WHERE e.sheet_id = sheet AND e.names IS NOT NULL AND t.unknown && e.names AND t.sheet_id - sheet = 0
-				AND EXISTS (SELECT FROM sheet.account a WHERE a.name = ANY (t.unknown)) RETURNING t.row_no)
-		SELECT coalesce(array_agg(n.row_no), '{}') INTO again FROM named n WHERE n.row_no >= 0;
-	IF c.all_seq IS NOT NULL AND again <> '{}' THEN
-		c.all_seq := last;
-		c.next_row := 1;
-	END IF;
 	IF c.all_seq IS NULL THEN
+		again := sheet.forget_named_tasks(sheet, portion);
 		IF last = c.done_seq AND again = '{}' THEN
 			-- also after a time in the trash
 			INSERT INTO sheet.timer (kind, id, at) SELECT 'reminder', t.task_id, now() FROM sheet.task t
@@ -548,7 +559,7 @@ BEGIN
 			PERFORM sheet.remove_lost_tasks(sheet);
 			-- UIDs that were given are edits behind `last`: they are read once more.
 			UPDATE sheet.calendar k SET done_seq = last WHERE k.sheet_id = sheet;
-			RETURN false;
+			RETURN cardinality(again) >= portion;
 		END IF;
 		c.all_seq := last;
 		c.next_row := 1;
@@ -570,7 +581,8 @@ BEGIN
 	UPDATE sheet.task t SET row_no = -1 WHERE t.sheet_id + 0 = sheet AND t.row_no >= c.next_row;
 	PERFORM sheet.remove_lost_tasks(sheet);
 	UPDATE sheet.calendar k SET done_seq = c.all_seq, all_seq = NULL, next_row = NULL WHERE k.sheet_id = sheet;
-	RETURN sheet.last_seq(sheet) > c.all_seq;
+	-- Names were not looked up while all rows were read.
+	RETURN sheet.last_seq(sheet) > c.all_seq OR EXISTS (SELECT FROM sheet.calendar_edit e WHERE e.sheet_id = sheet AND e.names IS NOT NULL);
 END
 $$;
 COMMENT ON FUNCTION sheet.follow_calendar(bigint, bigint, boolean) IS

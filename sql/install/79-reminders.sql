@@ -9,6 +9,7 @@ CREATE TABLE sheet.calendar_edit (
 );
 CREATE INDEX calendar_edit_names_idx ON sheet.calendar_edit (sheet_id) WHERE names IS NOT NULL;
 COMMENT ON COLUMN sheet.calendar_edit.task_uid IS 'of a task that was answered';
+COMMENT ON COLUMN sheet.calendar_edit.sheet_id IS '0: an account has got the name, which any calendar may have';
 COMMENT ON COLUMN sheet.calendar_edit.names IS 'unknown names of tasks that accounts may have now';
 COMMENT ON TABLE sheet.calendar_edit IS
 	'Commits of edits of calendars that the worker has not seen. Rows are only added, so that no commit waits for the worker.';
@@ -16,16 +17,24 @@ COMMENT ON TABLE sheet.calendar_edit IS
 CREATE FUNCTION sheet.account_named() RETURNS trigger
 	LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-	WITH e AS (INSERT INTO sheet.calendar_edit (sheet_id, names)
-		SELECT DISTINCT t.sheet_id, ARRAY[NEW.name] FROM sheet.task t WHERE t.unknown @> ARRAY[NEW.name] RETURNING edit_id)
+	WITH e AS (INSERT INTO sheet.calendar_edit (sheet_id, names) VALUES (0, ARRAY[NEW.name]) RETURNING edit_id)
 		INSERT INTO sheet.timer (kind, id, at) SELECT 'calendar edit', e.edit_id, now() FROM e;
 	RETURN NULL;
 END
 $$;
 COMMENT ON FUNCTION sheet.account_named() IS 'Internal: has calendars whose tasks name the account find it.';
--- Deferred: it sees what others have committed meanwhile.
-CREATE CONSTRAINT TRIGGER account_named AFTER INSERT OR UPDATE OF name ON sheet.account DEFERRABLE INITIALLY DEFERRED
-	FOR EACH ROW EXECUTE FUNCTION sheet.account_named();
+CREATE TRIGGER account_named AFTER INSERT OR UPDATE OF name ON sheet.account FOR EACH ROW EXECUTE FUNCTION sheet.account_named();
+
+-- Of an account and a task that names it, the one that is committed later has an entry that is served when both are visible.
+CREATE FUNCTION sheet.expire_names(ids bigint[]) RETURNS void
+	LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+	WITH named AS (DELETE FROM sheet.calendar_edit e WHERE e.edit_id = ANY (ids) AND e.sheet_id = 0 RETURNING e.names),
+		e AS (INSERT INTO sheet.calendar_edit (sheet_id, names)
+			SELECT t.sheet_id, array_agg(DISTINCT n.name) FROM named d, unnest(d.names) n (name) JOIN sheet.task t ON t.unknown @> ARRAY[n.name]
+			GROUP BY t.sheet_id RETURNING edit_id)
+		INSERT INTO sheet.timer (kind, id, at) SELECT 'calendar edit', e.edit_id, now() FROM e
+$$;
+COMMENT ON FUNCTION sheet.expire_names(bigint[]) IS 'Internal: tells names that accounts have got to the calendars whose tasks have them.';
 
 -- Each of these functions serves calendars for 200 ms, and leaves the others to a later batch of the worker.
 CREATE FUNCTION sheet.expire_calendar_edits(ids bigint[]) RETURNS TABLE (id bigint, at timestamptz)
@@ -36,6 +45,7 @@ DECLARE
 	failed boolean;
 	began timestamptz := clock_timestamp();
 BEGIN
+	PERFORM sheet.expire_names(ids);
 	FOR edited IN SELECT DISTINCT e.sheet_id FROM sheet.calendar_edit e WHERE e.edit_id = ANY (ids) ORDER BY 1 LOOP
 		EXIT WHEN clock_timestamp() > began + interval '200 ms';
 		failed := false;
@@ -75,8 +85,11 @@ DECLARE
 	began timestamptz := clock_timestamp();
 BEGIN
 	FOR id IN SELECT i.sheet_id FROM unnest(ids) i (sheet_id) ORDER BY 1 LOOP
-		-- null: at once again
-		at := CASE WHEN clock_timestamp() < began + interval '200 ms' AND NOT sheet.follow_zones(id) THEN sheet.serve_calendar(id) END;
+		at := CASE WHEN clock_timestamp() < began + interval '200 ms' THEN sheet.serve_calendar(id) END;
+		-- Behind serve_calendar(), which may wait for the sheet lock: see Lock order.
+		IF at < 'infinity' AND sheet.follow_zones(id) THEN
+			at := NULL;
+		END IF;
 		IF at IS DISTINCT FROM 'infinity' THEN
 			RETURN NEXT;
 		END IF;
@@ -158,25 +171,35 @@ CREATE FUNCTION sheet.publish_reminders(uid bigint) RETURNS void
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_publish_reminders';
 COMMENT ON FUNCTION sheet.publish_reminders(bigint) IS 'Internal: tells gateways of reminders of the account when the transaction commits.';
 
+-- An address of other characters is none, or is several.
+CREATE FUNCTION sheet.has_mail_address(person bigint) RETURNS boolean
+	LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT EXISTS (SELECT FROM sheet.account a WHERE a.uid = person
+		AND a.email ~ '^[a-zA-Z0-9.!#$%&''*+/=?^_`{|}~-]{1,64}@[a-zA-Z0-9.-]{1,255}$')
+$$;
+COMMENT ON FUNCTION sheet.has_mail_address(bigint) IS 'Internal: whether an account has an e-mail address to which mail can be sent.';
+
 -- Only accounts that have a role in the calendar, or have accepted, get reminders. Others have not asked for them.
-CREATE FUNCTION sheet.put_reminders(task sheet.task) RETURNS bigint
+CREATE FUNCTION sheet.put_reminders(task sheet.task) RETURNS bigint[]
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	most CONSTANT integer := 10; -- occurrences at a time
+	due_until timestamptz := clock_timestamp() + task.remind;
 	due timestamptz[];
-	added bigint;
+	persons bigint[];
 BEGIN
 	WITH noted AS (INSERT INTO sheet.reminded (sheet_id, task_uid, starts_at)
 		SELECT task.sheet_id, task.task_uid, o.starts_at
 		FROM sheet.series s JOIN sheet.occurrence o ON o.series_id = s.series_id JOIN sheet.sheet h ON h.sheet_id = task.sheet_id
 		WHERE s.series_id = task.series_id AND h.calendar AND h.trashed_at IS NULL AND o.starts_at < s.until_at
-			AND o.starts_at > now() - interval '1 day' AND o.starts_at <= clock_timestamp() + task.remind
+			AND o.starts_at > now() - interval '1 day' AND o.starts_at <= due_until
 			AND NOT EXISTS (SELECT FROM sheet.series_except e WHERE e.series_id = o.series_id AND e.starts_at = o.starts_at OFFSET 0)
 			AND NOT EXISTS (SELECT FROM sheet.reminded m WHERE m.sheet_id = task.sheet_id AND m.task_uid = task.task_uid AND m.starts_at = o.starts_at)
 		ORDER BY o.starts_at LIMIT most ON CONFLICT DO NOTHING RETURNING starts_at)
 		SELECT array_agg(n.starts_at) INTO due FROM noted n;
-	WITH put AS (INSERT INTO sheet.outbox (uid, sheet_id, task_uid, starts_at, ends_at, all_day, zone, title, place)
-		SELECT p.uid, task.sheet_id, task.task_uid, o.starts_at, o.ends_at, s.all_day, s.zone, left(task.title, 500), left(task.place, 500)
+	WITH put AS (INSERT INTO sheet.outbox (uid, sheet_id, task_uid, starts_at, ends_at, all_day, zone, title, place, mail_at)
+		SELECT p.uid, task.sheet_id, task.task_uid, o.starts_at, o.ends_at, s.all_day, s.zone, left(task.title, 500), left(task.place, 500),
+			CASE WHEN sheet.has_mail_address(p.uid) THEN clock_timestamp() END
 		FROM sheet.series s JOIN sheet.occurrence o ON o.series_id = s.series_id JOIN sheet.guest_list l ON l.list_id = s.list_id,
 			unnest(l.uids) p (uid), LATERAL (SELECT sheet.answer_of(task.sheet_id, task.task_uid, p.uid,
 				coalesce(task.instance, o.starts_at AT TIME ZONE s.zone)) AS answer) a
@@ -185,28 +208,28 @@ BEGIN
 		RETURNING *),
 	noticed AS (INSERT INTO sheet.notice
 		SELECT p.outbox_id, p.uid, p.sheet_id, p.task_uid, p.starts_at, p.ends_at, p.all_day, p.zone, p.title, p.place, p.created_at FROM put p
-		RETURNING uid),
-	-- More would leave no room for other events. Pages of the others ask once a minute.
-	published AS (SELECT sheet.publish_reminders(n.uid) FROM (SELECT DISTINCT uid FROM noticed LIMIT 1000) n)
-	SELECT count(*) INTO added FROM noticed WHERE (SELECT count(*) FROM published) > 0;
+		RETURNING uid)
+		SELECT array_agg(DISTINCT n.uid) INTO persons FROM noticed n;
 	DELETE FROM sheet.reminded m WHERE m.sheet_id = task.sheet_id AND m.task_uid = task.task_uid AND m.starts_at < now() - interval '3 days';
-	RETURN added;
+	RETURN persons;
 END
 $$;
 COMMENT ON FUNCTION sheet.put_reminders(sheet.task) IS
-	'Internal: puts the reminders of a task that are due into sheet.outbox and sheet.notice, of some occurrences at a time. Returns their number.';
+	'Internal: puts the reminders of a task that are due into sheet.outbox and sheet.notice, of some occurrences at a time. Returns the '
+	'accounts that get some; null: none.';
 
 CREATE FUNCTION sheet.expire_reminders(ids bigint[]) RETURNS TABLE (id bigint, at timestamptz)
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET synchronous_commit = on AS $$
 DECLARE
 	task sheet.task;
 	seen bigint[] := '{}';
-	added bigint := 0;
+	persons bigint[] := '{}';
+	old bigint[];
 	began timestamptz := clock_timestamp();
 BEGIN
 	FOR task IN SELECT t.* FROM sheet.task t WHERE t.task_id = ANY (ids) AND t.remind IS NOT NULL FOR NO KEY UPDATE SKIP LOCKED LOOP
 		EXIT WHEN clock_timestamp() > began + interval '200 ms';
-		added := added + sheet.put_reminders(task);
+		persons := persons || sheet.put_reminders(task);
 		seen := seen || task.task_id;
 		id := task.task_id;
 		at := sheet.next_reminder(task);
@@ -217,12 +240,16 @@ BEGIN
 	END LOOP;
 	-- tasks whose rows are locked are tried again, and those that are left
 	RETURN QUERY SELECT t.task_id, now() FROM sheet.task t WHERE t.task_id = ANY (ids) AND t.remind IS NOT NULL AND t.task_id <> ALL (seen);
-	-- reminders that no program has taken, and those that were not dismissed
-	DELETE FROM sheet.outbox o WHERE o.outbox_id IN (SELECT d.outbox_id FROM sheet.outbox d ORDER BY d.outbox_id LIMIT 1000)
-		AND o.created_at < now() - interval '7 days';
-	DELETE FROM sheet.notice n WHERE n.outbox_id IN (SELECT d.outbox_id FROM sheet.notice d ORDER BY d.outbox_id LIMIT 1000)
-		AND n.created_at < now() - interval '7 days';
-	IF added > 0 THEN
+	-- Reminders that no program has taken, and those that were not dismissed. What others have locked is removed later.
+	old := ARRAY(SELECT f.outbox_id FROM (SELECT o.outbox_id, o.created_at FROM sheet.outbox o ORDER BY o.outbox_id LIMIT 1000) f
+		WHERE f.created_at < now() - interval '7 days');
+	DELETE FROM sheet.outbox o WHERE o.outbox_id = ANY (ARRAY(SELECT d.outbox_id FROM sheet.outbox d WHERE d.outbox_id = ANY (old) FOR UPDATE SKIP LOCKED));
+	old := ARRAY(SELECT f.outbox_id FROM (SELECT n.outbox_id, n.created_at FROM sheet.notice n ORDER BY n.outbox_id LIMIT 1000) f
+		WHERE f.created_at < now() - interval '7 days');
+	DELETE FROM sheet.notice n WHERE n.outbox_id = ANY (ARRAY(SELECT d.outbox_id FROM sheet.notice d WHERE d.outbox_id = ANY (old) FOR UPDATE SKIP LOCKED));
+	IF persons <> '{}' THEN
+		-- The ring of sheet.follow has 16384 events. Pages of accounts beyond these ask within a minute.
+		PERFORM sheet.publish_reminders(p.uid) FROM (SELECT DISTINCT unnest(persons) LIMIT 1000) p (uid);
 		PERFORM pg_notify('sheet_outbox', '');
 	END IF;
 END
@@ -267,7 +294,7 @@ CREATE FUNCTION sheet.mail_words(value text) RETURNS text
 $$;
 COMMENT ON FUNCTION sheet.mail_words(text) IS 'Internal: a text for the header of a mail.';
 
--- Whoever may name an account in a calendar chooses title and place, so both are encoded. Lines end as sendmail takes them.
+-- Title and place are written by others, so both are encoded in base64. Lines end with LF, as sendmail expects.
 CREATE FUNCTION sheet.reminder_mail(reminder sheet.outbox, address text, sender text, site text) RETURNS text
 	LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 	SELECT format(E'From: %s\nTo: %s\nSubject: %s\nDate: %s\nMessage-ID: <reminder-%s.%s@%s>\nAuto-Submitted: auto-generated\n'
@@ -291,14 +318,15 @@ CREATE FUNCTION sheet.take_mail(sender text, site text, except_ids bigint[]) RET
 DECLARE
 	reminder sheet.outbox;
 	address text;
+	due timestamptz := clock_timestamp();
 BEGIN
 	FOR i IN 1 .. 1000 LOOP
-		SELECT o.* INTO reminder FROM sheet.outbox o WHERE o.mail_at <= clock_timestamp() AND o.outbox_id <> ALL (except_ids)
+		SELECT o.* INTO reminder FROM sheet.outbox o WHERE o.mail_at <= due AND o.outbox_id <> ALL (except_ids)
 			ORDER BY o.mail_at LIMIT 1 FOR UPDATE SKIP LOCKED;
 		EXIT WHEN NOT FOUND;
-		-- As late as put_reminders() reminds of an occurrence. An address of other characters is none, or is several.
+		-- Reminders of events that began more than a day ago are not sent, as in put_reminders().
 		SELECT a.email INTO address FROM sheet.account a WHERE a.uid = reminder.uid AND reminder.starts_at > now() - interval '1 day'
-			AND a.email ~ '^[a-zA-Z0-9.!#$%&''*+/=?^_`{|}~-]{1,64}@[a-zA-Z0-9.-]{1,255}$'
+			AND sheet.has_mail_address(a.uid)
 			AND NOT EXISTS (SELECT FROM sheet.mailed m WHERE m.uid = a.uid AND m.day = (now() AT TIME ZONE 'UTC')::date AND m.mails >= 100);
 		UPDATE sheet.outbox o SET mail_at = CASE WHEN address IS NOT NULL THEN clock_timestamp() + interval '40 s' END
 			WHERE o.outbox_id = reminder.outbox_id;

@@ -5,7 +5,7 @@
 
 CREATE TYPE sheet.calendar_event AS (task_uid text, instance timestamp, cells jsonb, extra text, answers jsonb, rest text);
 COMMENT ON TYPE sheet.calendar_event IS
-	'An event of a calendar object as cells of a row; extra: what no column has; answers: by person; rest: what of extra no attendee sets for itself.';
+	'An event of a calendar object as cells of a row; extra: what no column has; answers: by person; rest: the properties that an attendee may not change.';
 
 CREATE FUNCTION sheet.ics_read(data text, zone text) RETURNS SETOF sheet.calendar_event
 	LANGUAGE c STRICT STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_ics_read';
@@ -106,7 +106,7 @@ COMMENT ON FUNCTION sheet.task_persons(sheet.task, timestamp) IS 'Internal: the 
 CREATE TYPE sheet.calendar_part AS (name text, change_no bigint, instance timestamp, zone text, starts timestamp, event text);
 COMMENT ON TYPE sheet.calendar_part IS 'An event of an object, and the time zone that it needs.';
 
--- Occurrences without a row that somebody has answered: the last ones, since an object has a size that programs can write. OFFSET 0 keeps
+-- Occurrences without a row that somebody has answered: only the latest ones, since an object has at most 1 MB. OFFSET 0 keeps
 -- the order of joins, as in read_agenda().
 CREATE FUNCTION sheet.answered_parts(calendar bigint, names text[]) RETURNS SETOF sheet.calendar_part
 	LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
@@ -327,7 +327,7 @@ END
 $$;
 COMMENT ON FUNCTION sheet.check_etag(boolean, text, text, text) IS 'Internal: SE001 unless the conditions of a request hold.';
 
--- answers_only: the account may change nothing else; created is null if the object does.
+-- answers_only: the account may only answer. created is null if the object would change anything else.
 CREATE FUNCTION sheet.put_object(calendar bigint, object text, data text, if_match text, if_none_match text, as_uid bigint, answers_only boolean,
 	OUT etag text, OUT created boolean)
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' AS $$

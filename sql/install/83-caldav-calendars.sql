@@ -23,7 +23,7 @@ BEGIN
 		RAISE EXCEPTION 'a calendar cannot have this address' USING ERRCODE = '22023', CONSTRAINT = 'calendar-collection-location-ok',
 			DETAIL = 'It has 1 to 255 bytes, not only digits, no slash and no control characters.';
 	END IF;
-	-- one in the trash gives it up
+	-- A calendar in the trash loses this address.
 	UPDATE sheet.calendar_choice c SET address = NULL FROM sheet.sheet s
 		WHERE c.uid = person AND c.address = put_choice.address AND s.sheet_id = c.sheet_id AND (s.trashed_at IS NOT NULL OR NOT s.calendar);
 	INSERT INTO sheet.calendar_choice AS c (uid, sheet_id, address, colour) VALUES (person, calendar, address, lower(nullif(left(colour, 7), '')))

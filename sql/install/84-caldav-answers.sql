@@ -1,6 +1,6 @@
 -- Answers of calendar programs: what an object says about the account that writes it (docs/design/caldav.md).
 
--- What each attendee may set for itself (RFC 6638 3.2.2.1) makes no difference.
+-- Ignores the properties that an attendee may set for itself (RFC 6638 3.2.2.1).
 CREATE FUNCTION sheet.is_same_event(a sheet.calendar_event, b sheet.calendar_event, zone text) RETURNS boolean
 	LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -18,7 +18,7 @@ $$;
 COMMENT ON FUNCTION sheet.is_same_event(sheet.calendar_event, sheet.calendar_event, text) IS
 	'Internal: whether events of a calendar of that zone differ only in answers and alarms.';
 
--- A program that answers one occurrence sends an event for it. It needs no row, unless it has one.
+-- A program answers one occurrence by sending an event for it. That event gets a row only if the occurrence has one already.
 CREATE FUNCTION sheet.own_events(events sheet.calendar_event[], zone text, rows timestamp[]) RETURNS sheet.calendar_event[]
 	LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' AS $$
 DECLARE
@@ -43,7 +43,7 @@ $$;
 COMMENT ON FUNCTION sheet.own_events(sheet.calendar_event[], text, timestamp[]) IS
 	'Internal: without events of occurrences that say, but for answers, what the task says, and are not among `rows`.';
 
--- A program that changes the task may send the events of answered occurrences as it has read them.
+-- A program that changes the task may send back, unchanged, the events of answered occurrences. They get no rows.
 CREATE FUNCTION sheet.without_read(calendar bigint, object text, events sheet.calendar_event[], zone text, rows timestamp[])
 	RETURNS sheet.calendar_event[] LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' AS $$
 BEGIN
@@ -67,7 +67,7 @@ $$;
 COMMENT ON FUNCTION sheet.is_same_object(sheet.calendar_event[], sheet.calendar_event[], text) IS
 	'Internal: whether objects differ only in answers and alarms.';
 
--- Programs may name their account by its e-mail address. An item of Who that is one stays as it is.
+-- Replaces the e-mail address of the account by its name, unless the cell Who has the address.
 CREATE FUNCTION sheet.with_account(calendar bigint, events sheet.calendar_event[], as_uid bigint) RETURNS sheet.calendar_event[]
 	LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -51,6 +51,9 @@ test('reminders', { timeout: 300000 }, async (t) => {
 			await cards(one).getByText('Room 1').waitFor();
 			assert.deepEqual(await brokenRules(one), []);
 		}
+		const asked = bob.page.waitForResponse((answer) => answer.url().endsWith('/v2/reminders'));
+		await bob.page.reload();
+		assert.deepEqual(await (await asked).json(), { reminders: [] });
 		assert.equal(await cards(bob.page).count(), 0);
 		assert.equal(await sheet.locator('.reminders').getAttribute('aria-live'), 'polite');
 		await picture(sheet, 'sheet');

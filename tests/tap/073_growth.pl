@@ -95,6 +95,7 @@ my %parameters = (
 	'webhooks.c watched_sql' => ['0'],
 	'v1_stream.c name_sql' => ['$rich'],
 	'mail.c take_sql' => [ q{'a@example.org'}, q{'http://here'}, q{'{}'}, q{|SELECT due($guest)} ],
+	'mail.c take_sql none is due' => [ q{'a@example.org'}, q{'http://here'}, q{'{}'} ],
 	'mail.c lock_sql' => ['1'],
 	'mail.c end_sql' => [ 'lastval()', 'true', q{|SELECT due($guest)} ],
 	'commit.c tail_sql' => [ '$busy', '$last - 5' ],

@@ -300,6 +300,15 @@ ok($node->poll_query_until('postgres', "SELECT count(*) >= 44 FROM sheet.outbox 
 cmp_ok(sql("SELECT count(DISTINCT xmin::text) FROM sheet.outbox WHERE title = 'long'"), '>=', 5, 'some at a time');
 sql("SELECT sheet.delete_rows($many, 999, 1); SELECT count(*) FROM sheet.take_reminders(1000)");
 
+# Whoever has locked old reminders does not delay those of others.
+sql("UPDATE sheet.notice SET created_at = now() - interval '8 days'");
+my $slow = new_session($node);
+$slow->ask('BEGIN; SELECT count(*) FROM (SELECT FROM sheet.notice FOR UPDATE) n');
+sql(qq{SELECT sheet.set_range($calendar, 'A280', ARRAY[ARRAY['beside', to_char(now() + interval '1 hour', 'YYYY-MM-DD HH24:MI:SS'), '5 min', '', 'p1', '', '2 h']])});
+ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM sheet.outbox WHERE title = 'beside'"), 'a reminder comes while another transaction has old ones');
+$slow->ask('ROLLBACK');
+sql("SELECT count(*) FROM sheet.take_reminders(1000)");
+
 # The reminder of each is due within some seconds; half of them before the crash, half after it. p3 is invited, too, and has neither a
 # role in the calendar nor accepted.
 sql("SELECT sheet.share($calendar, 'p2', 'viewer')");
@@ -358,6 +367,31 @@ ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM sheet.agenda($n
 sql("SELECT sheet.set($calendar, 'A211', 'latest')");
 ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM sheet.agenda($newcomer, '2031-07-01', '2031-08-01') WHERE title = 'latest'"),
 	'and the row is followed as any other');
+
+# A pass over all rows is under way when an account gets a name that many rows have.
+my $named = sql("SELECT sheet.create_calendar('named', 'UTC', $uid[1])");
+sql("SELECT sheet.set_range($named, 'A2', (SELECT array_agg(ARRAY['named' || i, '2031-08-01 10:00', '1 h', '', 'crowd']) FROM generate_series(1, 1600) i))");
+ok($node->poll_query_until('postgres', "SELECT count(*) = 1600 FROM sheet.tasks($named) WHERE problem ~ 'crowd'"), 'many rows name nobody');
+my $crowded = sql("BEGIN; SELECT sheet.insert_rows($named, 1, 1) > 0; SELECT sheet.account_create('crowd', NULL, 'x'); COMMIT") =~ s/^t\n//r;
+ok($node->poll_query_until('postgres', "SELECT count(*) = 1600 FROM sheet.agenda($crowded, '2031-08-01', '2031-08-02')"), 'all of them find the account');
+ok($node->poll_query_until('postgres', "SELECT NOT EXISTS (SELECT FROM sheet.calendar_edit) AND EXISTS (SELECT FROM sheet.calendar
+	WHERE sheet_id = $named AND all_seq IS NULL AND done_seq = sheet.last_seq($named))"), 'and the worker comes to an end');
+
+# An account and a task that names it, of transactions that do not see each other; either one is committed first.
+for my $first ('account', 'task')
+{
+	my ($maker, $namer) = (new_session($node), new_session($node));
+	$_->ask('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1') for $maker, $namer;
+	my $uid = $maker->ask("SELECT sheet.account_create('beside $first', NULL, 'x')");
+	$namer->ask(qq{SELECT sheet.add_task($calendar, '{"Title": "beside", "Start": "2031-09-01 10:00", "Who": "beside $first"}')});
+	for my $session ($first eq 'account' ? ($maker, $namer) : ($namer, $maker))
+	{
+		$session->ask('COMMIT');
+		ok($node->poll_query_until('postgres', 'SELECT NOT EXISTS (SELECT FROM sheet.calendar_edit)'), 'the worker has served what is committed');
+	}
+	ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM sheet.agenda($uid, '2031-09-01', '2031-09-02')"),
+		"an account and a task beside each other, the $first first: it is invited");
+}
 
 # ---- new rules of a time zone ----
 

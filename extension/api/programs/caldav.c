@@ -135,7 +135,7 @@ sheet_caldav_changes(PG_FUNCTION_ARGS)
 	return catalog_return_rows(fcinfo, &caldav_changes, fcinfo->args, true);
 }
 
-/* False: the account may only answer, and the object changes more. */
+/* Returns false if the account may only answer and the object changes anything else. */
 static bool
 caldav_write(FunctionCallInfo fcinfo, bool answers_only, Datum values[2])
 {

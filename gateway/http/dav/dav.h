@@ -6,8 +6,8 @@
  *   /dav/u/NAME/ID/          a calendar: a sheet; the name that a program of the account has chosen stands for its id
  *   /dav/u/NAME/ID/OBJECT    a calendar object: the tasks of one UID
  *
- * Every request is one question to the database, after one for the id behind a name. Any gateway asks: none is
- * redirected.
+ * A request is one statement, after another one if the address has a name instead of an id, or if the account's e-mail
+ * address is asked for. Any gateway answers: none redirects.
  */
 #ifndef DAV_H
 #define DAV_H

@@ -97,7 +97,7 @@ dav_make_calendar(Request *request)
 
 /* ---- DELETE ---- */
 
-/* The owner's is in the trash afterwards. */
+/* Moves the calendar to the trash. Only its owner may. */
 void
 dav_delete_calendar(Request *request)
 {
@@ -212,7 +212,7 @@ dav_patched(Request *request, PGresult *res)
 		dav_sql_error(request, res);
 }
 
-/* Of properties, the name and the colour can be set. The change is one: with another property nothing is set. */
+/* Only the name and the colour can be set. If another property is named, nothing is set. */
 void
 dav_patch(Request *request)
 {

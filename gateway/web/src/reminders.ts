@@ -6,7 +6,7 @@ import { language, t } from './i18n';
 import type { Navigation } from './main';
 
 const pollMs = 60000;
-/** Many pages hear of a reminder at once, and a page on each of its connections. */
+/** Spreads the requests: many pages are notified at once, and a page once for each of its connections. */
 const spreadMs = 300;
 const narrow = matchMedia('(max-width: 40rem)');
 

@@ -81,7 +81,7 @@ follow_remind(Room *room, void *arg)
 	}
 }
 
-/* Tells the sessions of all accounts of an answer at once: each is looked at once. */
+/* Notifies the sessions of all accounts of an answer in one walk over the sessions. */
 static void
 follow_remind_all(void)
 {

@@ -174,7 +174,7 @@ v2_send_holder(Session *session, const Holder *holder)
 	session_send(session, &payload);
 }
 
-/* A client that does not read asks once a minute. */
+/* A session with much unsent data is skipped: its page asks once a minute. */
 static void
 v2_send_reminders(Session *session)
 {
