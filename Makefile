@@ -18,7 +18,7 @@ web:
 	@scripts/setup run
 	@scripts/build --page
 
-# Into the system's PostgreSQL, or the one of PG_CONFIG=; the gateway, its unit for systemd, and the page below PREFIX.
+# Into the system's PostgreSQL, or the one of PG_CONFIG=; the gateway, calc, their units for systemd, and the page below PREFIX.
 PREFIX ?= /usr/local
 PG_CONFIG ?= pg_config
 install: all
@@ -27,6 +27,11 @@ install: all
 	rm -rf $(DESTDIR)$(PREFIX)/share/pg_sheet/web
 	mkdir -p $(DESTDIR)$(PREFIX)/share/pg_sheet
 	cp -r gateway/web/dist $(DESTDIR)$(PREFIX)/share/pg_sheet/web
+	rm -rf $(DESTDIR)$(PREFIX)/lib/pg_sheet/calc
+	install -d $(DESTDIR)$(PREFIX)/lib/pg_sheet/calc
+	install -m 0644 build/calc/*.mjs $(DESTDIR)$(PREFIX)/lib/pg_sheet/calc
+	$(PLACED) packaging/pg_sheet_calc >build/pg_sheet_calc
+	install -m 0755 build/pg_sheet_calc $(DESTDIR)$(PREFIX)/bin/pg_sheet_calc
 	$(MAKE) --no-print-directory install-service
 
 # The units for systemd (pg_sheet_gateway@NAME reads NAME.conf instead of gateway.conf), the user as whom it runs, and an example of the configuration; none of them replaces what is in /etc.
@@ -36,6 +41,7 @@ install-service:
 	$(PLACED) packaging/pg_sheet_gateway.service >$(DESTDIR)$(PREFIX)/lib/systemd/system/pg_sheet_gateway.service
 	$(PLACED) packaging/pg_sheet_gateway.service | sed 's|/gateway\.conf|/%i.conf|; s|^Description=.*|& %i|' \
 		>$(DESTDIR)$(PREFIX)/lib/systemd/system/pg_sheet_gateway@.service
+	$(PLACED) packaging/pg_sheet_calc.service >$(DESTDIR)$(PREFIX)/lib/systemd/system/pg_sheet_calc.service
 	install -m 0644 packaging/pg_sheet_zookeeper.service $(DESTDIR)$(PREFIX)/lib/systemd/system/
 	$(PLACED) packaging/gateway.conf >$(DESTDIR)$(PREFIX)/share/pg_sheet/gateway.conf.example
 	install -m 0644 packaging/pg_sheet.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/pg_sheet.conf

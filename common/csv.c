@@ -174,7 +174,7 @@ csv_unquote(const CsvField *field, char *to)
 	while (field->kind != CSV_PLAIN && from < end)
 	{
 		if (*from == field->quote && ++from < end && *from != field->quote)
-			break; /* the closing one: what follows stands for itself */
+			break; /* the closing quote: the rest is literal */
 		if (from < end)
 			*to++ = *from++;
 	}
@@ -184,14 +184,22 @@ csv_unquote(const CsvField *field, char *to)
 
 /* ---- writing ---- */
 
+/* Bytes of which a field with one is quoted: in each dialect; and where commas separate fields. */
+#define CSV_STOPS		1
+#define CSV_STOPS_COMMA 2
+static const unsigned char csv_stops[256] = {
+	['"'] = CSV_STOPS,		 ['\r'] = CSV_STOPS,	   ['\n'] = CSV_STOPS,		[','] = CSV_STOPS_COMMA,
+	[';'] = CSV_STOPS_COMMA, ['\t'] = CSV_STOPS_COMMA, ['|'] = CSV_STOPS_COMMA,
+};
+
 bool
 csv_needs_quotes(const char *data, size_t len, char separator)
 {
+	int stops = separator == ',' ? CSV_STOPS | CSV_STOPS_COMMA : CSV_STOPS;
+
 	for (size_t i = 0; i < len; i++)
 	{
-		if (data[i] == '"' || data[i] == separator || data[i] == '\r' || data[i] == '\n')
-			return true;
-		if (separator == ',' && (data[i] == ';' || data[i] == '\t' || data[i] == '|'))
+		if ((csv_stops[(unsigned char) data[i]] & stops) != 0 || data[i] == separator)
 			return true;
 	}
 	if (separator == ',' && len >= 4 && memcmp(data, "sep=", 4) == 0)

@@ -29,7 +29,7 @@ typedef struct CsvDialect
 	char separator;
 	int quote;	  /* CSV_NO_QUOTE: none */
 	bool lenient; /* takes misplaced quotes: see csv.c */
-	bool json;	  /* JSON Lines: the above has no meaning */
+	bool json;	  /* JSON Lines: separator, quote and lenient are ignored */
 } CsvDialect;
 
 /* How a text becomes contents of cells. */
@@ -37,8 +37,9 @@ typedef struct CsvOptions
 {
 	CsvDialect dialect;
 	bool guess;			/* the separator is to be recognised */
+	bool sep_line;		/* a first line as sep=; is no row */
 	bool decimal_comma; /* -50,00 and 1.234,56 become -50.00 and 1234.56 */
-	bool formulas;		/* fields are contents; otherwise texts, and numbers as people write them: see csv_content() */
+	bool formulas;		/* =A1, +49301234 and 1E5 are what they are as contents; if false, texts */
 } CsvOptions;
 
 #define CSV_SEPARATOR_IS "the separator is one ASCII character other than a line end, or tab"
@@ -93,11 +94,15 @@ extern CsvStatus csv_read_json(CsvReader *reader, CsvField *field);
 extern size_t csv_unquote_json(const CsvField *field, char *to);
 /* The field's text, quotes and escapes undone; `to` has room for field->len bytes. Returns its length. */
 extern size_t csv_unquote(const CsvField *field, char *to);
-/* The content of a cell that the field stands for; `to` has room for field->len + 1 bytes. Returns its length. */
+/* The content of a cell that the field stands for; `to` has room for field->len + 1 bytes. Returns its length. An
+ * apostrophe that an export would leave out belongs to the text, so the content has one more. */
 extern size_t csv_content(const CsvOptions *options, const CsvField *field, char *to);
+/* Whether the field of a content leaves out the content's first apostrophe: the rest is the same text without it, as in
+ * '007, but not in '12. */
+extern bool csv_omits_apostrophe(const char *content, size_t len);
 
-/* csv_guess.c: if the separator is to be recognised, sets it, and takes Excel's first line, as sep=;. The reader is at
- * the start, and has CSV_HEAD_BYTES or the whole text. */
+/* csv_guess.c: recognises the separator if it is not given, and passes over a first line as sep=;. The reader is at the
+ * start, and has CSV_HEAD_BYTES, or the whole text, or all that the caller will read. */
 extern void csv_guess(CsvReader *reader, const CsvOptions *options);
 
 /* Whether a value has to be quoted between separators, and writing it: `to` has room for 2 * len + 2 bytes. Returns the

@@ -6,8 +6,8 @@
  * Each candidate has its most frequent number in a record, other than 0, and the share of records with that number.
  *
  * 1. A candidate whose number occurs in at most half of the records is dropped.
- * 2. If most commas stand between two digits, and another candidate is left, the comma is dropped: it is a decimal
- * comma.
+ * 2. If at least half of the commas stand between two digits, and another candidate is left, the comma is dropped: it
+ * is a decimal comma.
  * 3. The candidate with the largest share is taken; of equal ones that with the larger number, then the first one
  * above.
  * 4. If no candidate is left, the comma is taken.
@@ -110,7 +110,7 @@ guess_mode(const Guess *guess, size_t i, uint32_t *records)
 }
 
 static char
-guess_best(const Guess *guess)
+guess_best(const Guess *guess, int quote)
 {
 	size_t best = GUESS_COUNT;
 	uint32_t best_records = 0, best_mode = 0, records;
@@ -120,7 +120,7 @@ guess_best(const Guess *guess)
 		uint32_t mode = guess_mode(guess, i, &records);
 		bool decimal = best == 0 && guess->decimals * 2 >= guess->commas;
 
-		if (records * 2 <= guess->records)
+		if (records * 2 <= guess->records || guess_separators[i] == quote)
 			continue;
 		if (best == GUESS_COUNT || decimal || records > best_records || (records == best_records && mode > best_mode))
 		{
@@ -132,9 +132,9 @@ guess_best(const Guess *guess)
 	return best == GUESS_COUNT ? ',' : guess_separators[best];
 }
 
-/* Excel's first line, as sep=; */
+/* A first line as sep=; that Excel reads. If the separator is given, the line names the same one. */
 static bool
-guess_take_line(CsvReader *reader)
+guess_take_line(CsvReader *reader, bool guess)
 {
 	const char *p = reader->pos;
 
@@ -142,7 +142,7 @@ guess_take_line(CsvReader *reader)
 		return false;
 	if (p[4] != '\t' && (p[4] < ' ' || p[4] > '~'))
 		return false;
-	if (p + 5 < reader->end && p[5] != '\r' && p[5] != '\n')
+	if ((p + 5 < reader->end && p[5] != '\r' && p[5] != '\n') || (!guess && p[4] != reader->dialect.separator))
 		return false;
 	reader->dialect.separator = p[4];
 	p += 5;
@@ -160,7 +160,7 @@ csv_guess(CsvReader *reader, const CsvOptions *options)
 	const char *end = reader->end;
 	bool whole = !reader->more;
 
-	if (!options->guess || reader->pos == NULL || guess_take_line(reader))
+	if (!options->sep_line || reader->pos == NULL || guess_take_line(reader, options->guess) || !options->guess)
 		return;
 	if (end - reader->pos > CSV_HEAD_BYTES)
 	{
@@ -168,5 +168,5 @@ csv_guess(CsvReader *reader, const CsvOptions *options)
 		whole = false;
 	}
 	guess_count(&guess, reader->pos, end, reader->dialect.quote, whole);
-	reader->dialect.separator = guess_best(&guess);
+	reader->dialect.separator = guess_best(&guess, reader->dialect.quote);
 }

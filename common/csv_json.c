@@ -6,6 +6,8 @@
  */
 #include "common/csv.h"
 
+#include "common/utf8.h"
+
 #include <string.h>
 
 /* The end of a value, or the reason why the text has no value there. */
@@ -277,31 +279,6 @@ csv_read_json(CsvReader *reader, CsvField *field)
 
 /* ---- the text of a value ---- */
 
-static char *
-json_put_utf8(char *to, uint32_t code)
-{
-	if (code < 0x80)
-		*to++ = (char) code;
-	else if (code < 0x800)
-	{
-		*to++ = (char) (0xC0 | code >> 6);
-		*to++ = (char) (0x80 | (code & 0x3F));
-	}
-	else
-	{
-		if (code < 0x10000)
-			*to++ = (char) (0xE0 | code >> 12);
-		else
-		{
-			*to++ = (char) (0xF0 | code >> 18);
-			*to++ = (char) (0x80 | (code >> 12 & 0x3F));
-		}
-		*to++ = (char) (0x80 | (code >> 6 & 0x3F));
-		*to++ = (char) (0x80 | (code & 0x3F));
-	}
-	return to;
-}
-
 size_t
 csv_unquote_json(const CsvField *field, char *to)
 {
@@ -325,7 +302,7 @@ csv_unquote_json(const CsvField *field, char *to)
 				code = 0x10000 + ((code & 0x3FF) << 10) + ((uint32_t) json_hex(from + 3) & 0x3FF);
 				from += 6;
 			}
-			to = json_put_utf8(to, code);
+			to = utf8_put(to, code);
 		}
 		else
 		{

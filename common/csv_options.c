@@ -3,6 +3,8 @@
  */
 #include "common/csv.h"
 
+#include "common/value.h"
+
 #include <string.h>
 
 /* ---- options ---- */
@@ -24,6 +26,7 @@ csv_options_parse(CsvOptions *options, const char *format, const char *separator
 
 	*options = (CsvOptions){.dialect = {.separator = tsv ? '\t' : ',', .quote = '"', .lenient = lenient, .json = json},
 							.guess = separator == NULL && !tsv && !json,
+							.sep_line = !tsv && !json,
 							.decimal_comma = decimal_point != NULL && strcmp(decimal_point, ",") == 0,
 							.formulas = formulas};
 	if (format != NULL && !tsv && !json && strcmp(format, "csv") != 0)
@@ -42,7 +45,7 @@ csv_options_parse(CsvOptions *options, const char *format, const char *separator
 		options->dialect.separator = separator[0];
 	if (quote != NULL)
 		options->dialect.quote = quote[0] != '\0' ? quote[0] : CSV_NO_QUOTE;
-	if (options->dialect.quote == options->dialect.separator)
+	if (!options->guess && options->dialect.quote == options->dialect.separator)
 		return "separator and quote are the same character";
 	return NULL;
 }
@@ -76,13 +79,13 @@ scan_digits(Scan *scan)
 
 /*
  * Turns a number with a decimal comma into one with a point: [+-] digits, or groups of three with points between them,
- * of which the first does not begin with 0; then a comma and digits. One of the two is there, or it is left unchanged.
- * Returns the length.
+ * of which the first does not begin with 0; then a comma and digits. A text without groups and comma is left unchanged.
+ * Returns whether it was one.
  */
-static size_t
-content_with_point(char *text, size_t len)
+static bool
+content_with_point(char *text, size_t *len)
 {
-	Scan scan = {text, text + len};
+	Scan scan = {text, text + *len};
 	bool leading_zero, grouped = false, comma;
 	size_t digits;
 	char *to = text;
@@ -91,47 +94,87 @@ content_with_point(char *text, size_t len)
 	leading_zero = scan.p < scan.end && *scan.p == '0';
 	digits = scan_digits(&scan);
 	if (digits == 0)
-		return len;
+		return false;
 	while (digits <= 3 && !leading_zero && scan_take(&scan, "."))
 	{
 		grouped = true;
 		if (scan_digits(&scan) != 3)
-			return len;
+			return false;
 	}
 	comma = scan_take(&scan, ",");
 	if ((comma && scan_digits(&scan) == 0) || scan.p != scan.end || !(comma || grouped))
-		return len;
-	for (size_t i = 0; i < len; i++)
+		return false;
+	for (size_t i = 0; i < *len; i++)
 	{
 		if (text[i] != '.')
 			*to++ = text[i] == ',' ? '.' : text[i];
 	}
-	return (size_t) (to - text);
+	*len = (size_t) (to - text);
+	return true;
 }
 
-/* Would a grid show other characters than these: of a formula, of what begins with an apostrophe, or of a number with a
- * plus sign or an exponent, as in +49301234 and 1E5? */
+/* Returns true for a formula, a number with a plus sign (+49301234), and an integer with an exponent without a sign
+ * (1E5): in files of others these are texts. */
 static bool
-content_shows_otherwise(const char *text, size_t len)
+content_is_code(const char *text, size_t len)
 {
 	Scan scan = {text, text + len};
-	bool plus, exponent;
+	bool plus, point, exponent, sign = false;
 
-	if (len > 0 && (text[0] == '\'' || (text[0] == '=' && len > 1)))
+	if (len > 1 && text[0] == '=')
 		return true;
 	plus = scan_take(&scan, "+");
 	if (!plus)
 		(void) scan_take(&scan, "-");
-	if (scan_digits(&scan) == 0 || (scan_take(&scan, ".") && scan_digits(&scan) == 0))
+	if (scan_digits(&scan) == 0)
+		return false;
+	point = scan_take(&scan, ".");
+	if (point && scan_digits(&scan) == 0)
 		return false;
 	exponent = scan_take(&scan, "eE");
 	if (exponent)
 	{
-		(void) scan_take(&scan, "+-");
+		sign = scan_take(&scan, "+-");
 		if (scan_digits(&scan) == 0)
 			return false;
 	}
-	return scan.p == scan.end && (plus || exponent);
+	return scan.p == scan.end && (plus || (exponent && !point && !sign));
+}
+
+/*
+ * Whether an apostrophe in front of this text makes it a text: without one it would be a number, a boolean, a date, a
+ * time or a formula. Apostrophes at its start do not change that: ''12 is the text '12. A long one that has only
+ * characters of numbers counts as a number.
+ */
+static bool
+content_needs_apostrophe(const char *text, size_t len)
+{
+	char copy[64];
+
+	while (len > 0 && *text == '\'')
+	{
+		text++;
+		len--;
+	}
+	if (len > 1 && *text == '=')
+		return true;
+	if (len >= sizeof(copy))
+	{
+		Scan scan = {text, text + len};
+
+		while (scan_take(&scan, "+-.eE0123456789"))
+			;
+		return scan.p == scan.end;
+	}
+	memcpy(copy, text, len);
+	copy[len] = '\0';
+	return value_is_no_text(copy);
+}
+
+bool
+csv_omits_apostrophe(const char *content, size_t len)
+{
+	return len > 0 && content[0] == '\'' && !content_needs_apostrophe(content + 1, len - 1);
 }
 
 size_t
@@ -139,9 +182,9 @@ csv_content(const CsvOptions *options, const CsvField *field, char *to)
 {
 	size_t len = csv_unquote(field, to);
 
-	if (options->decimal_comma)
-		len = content_with_point(to, len);
-	if (!options->formulas && field->kind != CSV_NUMBER && content_shows_otherwise(to, len))
+	if (options->decimal_comma && content_with_point(to, &len))
+		return len;
+	if (csv_omits_apostrophe(to, len) || (!options->formulas && field->kind != CSV_NUMBER && content_is_code(to, len)))
 	{
 		memmove(to + 1, to, len++);
 		to[0] = '\'';

@@ -1,9 +1,11 @@
 /*
- * formula_shift.c - rewrites the references of a formula when rows or columns are inserted or deleted.
+ * formula_shift.c - rewrites the references of a formula when rows or columns are inserted or deleted, or a sheet is
+ * renamed.
  *
  * One pass from left to right. Words are runs of characters that names, numbers and references have; everything else is
  * a quoted part, which is skipped, or a separator. A word that is a corner (A1, $B, 7), and the corner behind a colon,
- * are a reference, unless "(" or "!" follows, or "!" precedes.
+ * are a reference, unless "(" or "!" follows. A word or a quoted part that "!" follows is a sheet's name, and the
+ * reference behind it is one of that sheet.
  */
 #include "common/formula_shift.h"
 
@@ -22,8 +24,10 @@ typedef struct Shift
 	char *to;
 	uint32_t len; /* of `to` */
 	bool too_long;
-	FormulaMove move;
-	const void *arg;
+	const FormulaChange *change;
+	const char *name, *name_end; /* the last words or quoted part: a sheet's name if "!" follows */
+	const char *joins;	 /* a word here continues that name, and a colon joins names of several sheets (A:C!A1) */
+	const char *foreign; /* a name that begins here is one of several, or of a sheet of another book ([B]A!A1) */
 } Shift;
 
 /* A corner of a reference. */
@@ -200,15 +204,17 @@ shift_lines(const Shift *shift, bool rows, uint32_t *a, uint32_t *b)
 
 	if (*first == 0 && *last == (rows ? SHEET_MAX_ROWS : SHEET_MAX_COLS) - 1)
 		return true;
-	return shift->move(shift->arg, rows, first, last);
+	return shift->change->move(shift->change->move_arg, rows, first, last);
 }
 
-/* word: where the reference begins. b: the same corner for a single cell. */
+/* word: where the reference begins, with the sheet's name. b: the same corner for a single cell. */
 static void
 shift_reference(Shift *shift, const char *word, const Corner *a, const Corner *b)
 {
 	uint32_t rows[2] = {a->row, b->row}, cols[2] = {a->col, b->col};
 
+	if (shift->change->move == NULL)
+		return;
 	if ((a->digits != NULL && !shift_lines(shift, true, &rows[0], &rows[1])) ||
 		(a->letters != NULL && !shift_lines(shift, false, &cols[0], &cols[1])))
 	{
@@ -233,34 +239,127 @@ corner_read_second(Corner *corner, const char *p, const char *end)
 	return till > word && !is_name_before(till, end) && corner_read(corner, word, till);
 }
 
+/* Whether both corners are of cells, of columns, or of rows. */
+static bool
+corners_fit(const Corner *a, const Corner *b)
+{
+	return (a->letters == NULL) == (b->letters == NULL) && (a->digits == NULL) == (b->digits == NULL);
+}
+
+static bool
+corner_is_cell(const Corner *corner)
+{
+	return corner->letters != NULL && corner->digits != NULL;
+}
+
+static void
+shift_unqualified(Shift *shift, const char *word)
+{
+	Corner a, b;
+
+	if (is_name_before(shift->pos, shift->end) || !corner_read(&a, word, shift->pos))
+		return;
+	if (corner_read_second(&b, shift->pos, shift->end) && corners_fit(&a, &b))
+	{
+		shift->pos = b.end;
+		if (shift->change->own)
+			shift_reference(shift, word, &a, &b);
+	}
+	else if (corner_is_cell(&a) && !word_is_log10(word, a.end) && shift->change->own)
+		shift_reference(shift, word, &a, &a);
+}
+
 static void
 shift_word(Shift *shift)
 {
 	const char *word = shift->pos;
-	Corner a, b;
 
-	shift->pos = word_end(word, shift->end);
-	if (is_name_before(shift->pos, shift->end) || !corner_read(&a, word, shift->pos))
-		return;
-	if (corner_read_second(&b, shift->pos, shift->end) && (a.letters == NULL) == (b.letters == NULL) &&
-		(a.digits == NULL) == (b.digits == NULL))
-	{
-		shift->pos = b.end;
-		shift_reference(shift, word, &a, &b);
-	}
-	else if (a.letters != NULL && a.digits != NULL && !word_is_log10(word, a.end))
-		shift_reference(shift, word, &a, &a);
+	if (word != shift->joins || *shift->name == '\'')
+		shift->name = word; /* otherwise the name has several words, as Univer takes it */
+	shift->name_end = shift->pos = word_end(word, shift->end);
+	shift_unqualified(shift, word);
+	shift->joins = skip_spaces(shift->pos, shift->end);
 }
 
-/* Behind the "!" of a sheet's name: the reference there is not of this sheet. */
-static void
-skip_qualified(Shift *shift)
-{
-	Corner corner;
+/* ---- references that a sheet's name qualifies ---- */
 
-	shift->pos = word_end(shift->pos, shift->end);
-	if (corner_read_second(&corner, shift->pos, shift->end))
-		shift->pos = corner.end;
+/* Whether a name, as the formula has it, means the sheet. */
+static bool
+name_is_meant(const Shift *shift, const char *from, const char *till)
+{
+	char name[FORMULA_NAME_MAX];
+	bool quoted = *from == '\'';
+	size_t len = 0;
+
+	if (shift->change->is_name == NULL || (size_t) (till - from) > sizeof(name))
+		return false;
+	if (quoted)
+	{
+		from++;
+		till--;
+	}
+	for (; from < till; from++)
+	{
+		name[len++] = *from;
+		from += quoted && *from == '\''; /* it is doubled */
+	}
+	return len > 0 && shift->change->is_name(shift->change->name_arg, name, len);
+}
+
+/* Returns the end of the sheet's name that begins at p; NULL if no "!" follows it. */
+static const char *
+name_find_end(const char *p, const char *end)
+{
+	const char *till = word_end(p, end);
+
+	if (p < end && *p == '\'')
+		for (till = p + 1; till < end; till++)
+			if (*till == '\'' && (++till == end || *till != '\''))
+				break;
+	return till > p && till < end && *till == '!' ? till : NULL;
+}
+
+/* Reads the second corner of X!A1:X!B2. Returns false if there is none, or it is of another sheet. */
+static bool
+corner_read_named(const Shift *shift, Corner *corner)
+{
+	const char *end = shift->end, *p = skip_spaces(shift->pos, end), *name, *till;
+
+	if (p == end || *p != ':')
+		return false;
+	name = skip_spaces(p + 1, end);
+	till = name_find_end(name, end);
+	if (till == NULL || !name_is_meant(shift, name, till))
+		return false;
+	p = skip_spaces(till + 1, end);
+	till = word_end(p, end);
+	return till > p && !is_name_before(till, end) && corner_read(corner, p, till);
+}
+
+/* At a "!". */
+static void
+shift_qualified(Shift *shift)
+{
+	const char *name = shift->name;
+	bool meant = shift->name_end == shift->pos && name >= shift->copied && name != shift->foreign &&
+				 name_is_meant(shift, name, shift->pos);
+	const char *word = skip_spaces(shift->pos + 1, shift->end);
+	Corner a = {.end = NULL}, b;
+
+	if (meant && shift->change->new_name != NULL)
+		shift_replace(shift, name, shift->pos, shift->change->new_name);
+	shift->pos = word_end(word, shift->end);
+	meant = meant && !is_name_before(shift->pos, shift->end) && corner_read(&a, word, shift->pos);
+	if (corner_read_second(&b, shift->pos, shift->end))
+		shift->pos = b.end;
+	else if (meant && shift->change->move != NULL && corner_read_named(shift, &b) && corners_fit(&a, &b))
+		shift->pos = b.end;
+	else
+		b = (Corner){.end = NULL};
+	if (meant && b.end != NULL && corners_fit(&a, &b))
+		shift_reference(shift, name, &a, &b);
+	else if (meant && corner_is_cell(&a))
+		shift_reference(shift, name, &a, &a);
 }
 
 /* ---- quoted parts ---- */
@@ -296,7 +395,10 @@ skip_brackets(Shift *shift)
 			shift->pos++;
 		depth += c == '[';
 		if (c == ']' && --depth == 0)
+		{
+			shift->foreign = shift->pos;
 			return true;
+		}
 	}
 	return false;
 }
@@ -348,8 +450,14 @@ shift_next(Shift *shift)
 	switch (*shift->pos)
 	{
 		case '"':
-		case '\'':
 			return skip_quoted(shift);
+		case '\'':
+			shift->name = shift->pos;
+			if (!skip_quoted(shift))
+				return false;
+			shift->name_end = shift->pos;
+			shift->joins = skip_spaces(shift->pos, shift->end);
+			break;
 		case '[':
 			return skip_brackets(shift);
 		case '{':
@@ -358,8 +466,12 @@ shift_next(Shift *shift)
 			skip_hash(shift);
 			break;
 		case '!':
+			shift_qualified(shift);
+			break;
+		case ':':
 			shift->pos++;
-			skip_qualified(shift);
+			if (shift->pos - 1 == shift->joins)
+				shift->foreign = skip_spaces(shift->pos, shift->end);
 			break;
 		default:
 			space = space_at(shift->pos, shift->end);
@@ -384,10 +496,10 @@ has_too_many_characters(const char *text, uint32_t len)
 }
 
 FormulaShift
-formula_shift(EditText content, FormulaMove move, const void *arg, char *to, uint32_t *to_len)
+formula_shift(EditText content, const FormulaChange *change, char *to, uint32_t *to_len)
 {
 	const char *text = content.data;
-	Shift shift = {.to = to, .move = move, .arg = arg};
+	Shift shift = {.to = to, .change = change};
 
 	if (!formula_is(content))
 		return FORMULA_SAME;
@@ -412,4 +524,70 @@ formula_move_lines(const void *arg, bool rows, uint32_t *first, uint32_t *last)
 	const LineChange *change = arg;
 
 	return rows != change->rows || extent_move(change, first, last);
+}
+
+/* ---- names of sheets ---- */
+
+static bool
+name_find_any(const void *found, const char *name, size_t len)
+{
+	(void) name;
+	(void) len;
+	**(bool *const *) found = true;
+	return false;
+}
+
+bool
+formula_has_names(EditText content)
+{
+	bool found = false, *to = &found;
+	uint32_t len;
+
+	if (!formula_is(content) || memchr(content.data, '!', content.len) == NULL)
+		return false;
+	(void) formula_shift(content, &(FormulaChange){.is_name = name_find_any, .name_arg = &to}, NULL, &len);
+	return found;
+}
+
+/* Whether a name of ASCII letters, digits and "_" could be taken for a reference (A1, R1C1, RC), a number, or TRUE. */
+static bool
+name_is_ambiguous(const char *name, size_t len)
+{
+	static const char *const words[] = {"TRUE", "FALSE"};
+	size_t letters = 0, digits = 0, others = 0;
+	char upper[6] = "";
+
+	for (size_t i = 0; i < len; i++)
+	{
+		letters += is_letter(name[i]);
+		digits += is_digit(name[i]);
+		others += !is_digit(name[i]) && (name[i] & 0xDF) != 'R' && (name[i] & 0xDF) != 'C';
+		if (i < sizeof(upper) - 1)
+			upper[i] = (char) (name[i] & (is_letter(name[i]) ? 0xDF : 0xFF));
+	}
+	for (size_t i = 0; i < 2; i++)
+		if (len == strlen(words[i]) && memcmp(upper, words[i], len) == 0)
+			return true;
+	return is_digit(name[0]) || others == 0 || (letters + digits == len && letters <= 3 && digits > 0);
+}
+
+void
+formula_quote_name(const char *name, char *to)
+{
+	size_t len = strlen(name);
+	bool plain = !name_is_ambiguous(name, len);
+
+	for (size_t i = 0; i < len; i++)
+		plain = plain && (is_letter(name[i]) || is_digit(name[i]) || name[i] == '_');
+	if (!plain)
+		*to++ = '\'';
+	for (size_t i = 0; i < len; i++)
+	{
+		*to++ = name[i];
+		if (name[i] == '\'')
+			*to++ = '\'';
+	}
+	if (!plain)
+		*to++ = '\'';
+	*to = '\0';
 }

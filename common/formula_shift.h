@@ -1,5 +1,6 @@
 /*
- * formula_shift.h - rewrites the references of a formula when rows or columns are inserted or deleted. Pure C.
+ * formula_shift.h - rewrites the references of a formula when rows or columns are inserted or deleted, or a sheet is
+ * renamed. Pure C.
  *
  * A formula is a content that begins with "=". Its references are cells (A1), ranges (A1:B2), whole columns (B:D) and
  * whole rows (3:5), each with or without $, in either case, within the limits of sheets. They are rewritten in place:
@@ -7,12 +8,15 @@
  * rows (columns) of sheets stay all.
  *
  * Not references: texts in double quotes, names, numbers, names before "(", array constants in braces, references to
- * tables in brackets, the word LOG10 (Univer takes it for the function), and references that a sheet's name qualifies
- * (Sheet2!A1, 'a b'!A1:B2): a sheet knows no name that formulas could mean it by, so these mean other sheets. A formula
- * in which a quotation mark, a bracket or a brace is not closed stays as it is.
+ * tables in brackets, and the word LOG10 (Univer takes it for the function). A formula in which a quotation mark, a
+ * bracket or a brace is not closed stays as it is.
  *
- * gateway/web/src/v2/formula.ts does the same; tests/vectors/formulas.json and random formulas hold both to it
- * (gateway/web/test/univer.formula.test.ts).
+ * A sheet's name qualifies a reference (X!A1, 'a b'!A1:B2, X!A1:X!B2). Without quotation marks it is all the words that
+ * follow each other. The caller says whether the name means the sheet that changes. Names of several sheets (A:C!A1)
+ * and of other books ([B]A!A1) never do.
+ *
+ * gateway/web/src/v2/formula.ts does the same to references without a name; tests/vectors/formulas.json and random
+ * formulas hold both to it (gateway/web/test/univer.formula.test.ts).
  */
 #ifndef FORMULA_SHIFT_H
 #define FORMULA_SHIFT_H
@@ -24,6 +28,22 @@
  * moved independently of each other.
  */
 typedef bool (*FormulaMove)(const void *arg, bool rows, uint32_t *first, uint32_t *last);
+
+/* Whether a name, without quotes, means the sheet that changes. */
+typedef bool (*FormulaIsName)(const void *arg, const char *name, size_t len);
+
+#define FORMULA_NAME_MAX 2048 /* bytes; a longer name means no sheet */
+
+/* How a sheet changes: its rows and columns move, or it is renamed, not both. */
+typedef struct FormulaChange
+{
+	FormulaMove move; /* NULL: nothing moves */
+	const void *move_arg;
+	bool own;			   /* references without a name are of the sheet */
+	FormulaIsName is_name; /* NULL: no name means the sheet */
+	const void *name_arg;
+	const char *new_name; /* in the form of formula_quote_name(); NULL: the name stays */
+} FormulaChange;
 
 /* A FormulaMove by a LineChange. Lines that are inserted between first and last are added; what is pushed beyond the
  * end of sheets is lost. */
@@ -43,6 +63,11 @@ formula_is(EditText content)
 }
 
 /* Rewrites a content. to: SHEET_MAX_CONTENT_BYTES bytes. Any bytes may be given; UTF-8 stays UTF-8. */
-extern FormulaShift formula_shift(EditText content, FormulaMove move, const void *arg, char *to, uint32_t *to_len);
+extern FormulaShift formula_shift(EditText content, const FormulaChange *change, char *to, uint32_t *to_len);
+/* Whether formula_shift() finds names of sheets in the content. False for contents that are no formulas. */
+extern bool formula_has_names(EditText content);
+/* Writes a sheet's name as formulas have it before "!": in quotes, unless it has ASCII letters, digits and "_" only,
+ * and cannot be taken for something else. to: twice as many bytes as the name has, and 3. */
+extern void formula_quote_name(const char *name, char *to);
 
 #endif

@@ -88,3 +88,28 @@ utf8_check(const char *data, size_t len, size_t *chars)
 		*chars = count;
 	return true;
 }
+
+char *
+utf8_put(char *to, uint32_t code)
+{
+	if (code < 0x80)
+	{
+		*to++ = (char) code;
+		return to;
+	}
+	if (code < 0x800)
+		*to++ = (char) (0xC0 | code >> 6);
+	else
+	{
+		if (code < 0x10000)
+			*to++ = (char) (0xE0 | code >> 12);
+		else
+		{
+			*to++ = (char) (0xF0 | code >> 18);
+			*to++ = (char) (0x80 | (code >> 12 & 0x3F));
+		}
+		*to++ = (char) (0x80 | (code >> 6 & 0x3F));
+	}
+	*to++ = (char) (0x80 | (code & 0x3F));
+	return to;
+}

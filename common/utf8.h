@@ -13,6 +13,9 @@
 /* True when the bytes are well-formed UTF-8 without NUL; *chars (may be NULL) gets the number of code points. */
 extern bool utf8_check(const char *data, size_t len, size_t *chars);
 
+/* Writes a code point, of 1 to 4 bytes. Returns what is behind it. */
+extern char *utf8_put(char *to, uint32_t code);
+
 /* Whether the bytes of a word are ASCII, and none is NUL. */
 static inline bool
 utf8_word_is_plain(uint64_t word)

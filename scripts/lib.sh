@@ -227,15 +227,15 @@ proc_stop() {
 	rm -f "$data/run/$1.pid"
 }
 
-# procs_stop_all: gateways first (they drain), then ZooKeeper, then PostgreSQL.
+# procs_stop_all: calc and gateways first (they drain), then ZooKeeper, then PostgreSQL.
 procs_stop_all() {
 	local file name
-	for file in "$data"/run/gateway-*.pid; do
+	for file in "$data"/run/calc.pid "$data"/run/gateway-*.pid; do
 		[ -e "$file" ] || continue
 		name=${file##*/}
 		proc_signal "${name%.pid}" TERM
 	done
-	for file in "$data"/run/gateway-*.pid "$data"/run/zookeeper*.pid; do
+	for file in "$data"/run/calc.pid "$data"/run/gateway-*.pid "$data"/run/zookeeper*.pid; do
 		[ -e "$file" ] || continue
 		name=${file##*/}
 		proc_stop "${name%.pid}" TERM 20 KILL

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154,SC2016 # lib.sh sets data, run_dir, ports; $0 is for the inner sh
-# services.sh - starts PostgreSQL, ZooKeeper and gateways as children of the script that sources it (after lib.sh;
+# services.sh - starts PostgreSQL, ZooKeeper, gateways and calc as children of the script that sources it (after lib.sh;
 # run_dir_choose, data_dir_prepare and settings_read have been called). Each is in a session of its own, so that Ctrl-C
 # reaches only the script, which then stops them in order.
 
@@ -217,4 +217,10 @@ gateways_start() {
 		service_wait "gateway-$((port + i))" 30 gateway_answers $((port + i)) ||
 			die "the gateway on port $((port + i)) did not start"
 	done
+}
+
+# ---- calc: computes the formulas; it connects until the database answers ---------------------------------------------
+
+calc_start() {
+	service_spawn calc node "$run_dir/app/calc/main.mjs" --database="$(cluster_conninfo gateway)"
 }

@@ -45,7 +45,25 @@ ics_named(icalproperty *attendee)
 {
 	char *person = ics_person(icalproperty_get_attendee(attendee));
 
-	return person != NULL && strpbrk(person, ",;\n\r") == NULL ? person : NULL;
+	return person != NULL && strpbrk(person, "\n\r") == NULL ? person : NULL;
+}
+
+/* A name as it stands in the column Who: in quotes if it has what separates names (sheet.person_item()). */
+static void
+ics_put_name(StringInfo who, const char *name)
+{
+	bool quoted = strpbrk(name, ",;\"") != NULL;
+
+	if (quoted)
+		appendStringInfoChar(who, '"');
+	for (const char *c = name; *c != '\0'; c++)
+	{
+		if (quoted && *c == '"')
+			appendStringInfoChar(who, '"');
+		appendStringInfoChar(who, *c);
+	}
+	if (quoted)
+		appendStringInfoChar(who, '"');
 }
 
 char *
@@ -59,8 +77,10 @@ ics_persons(icalcomponent *event)
 	{
 		char *person = ics_named(attendee);
 
-		if (person != NULL)
-			appendStringInfo(&who, "%s%s", who.len > 0 ? ", " : "", person);
+		if (person == NULL)
+			continue;
+		appendStringInfoString(&who, who.len > 0 ? ", " : "");
+		ics_put_name(&who, person);
 	}
 	return who.data;
 }

@@ -138,13 +138,6 @@ ics_put_cell(IcsEvent *e, const char *name, const char *content)
 	escape_json(&e->cells, content != NULL ? content : "");
 }
 
-/* An apostrophe before what a sheet would take for a formula, or for an apostrophe that is no part of the text. */
-static void
-ics_put_text(IcsEvent *e, const char *name, const char *text)
-{
-	ics_put_cell(e, name, text != NULL && (*text == '=' || *text == '\'') ? psprintf("'%s", text) : text);
-}
-
 /* A length as a cell has it. */
 static char *
 ics_length_text(int64 seconds)
@@ -392,15 +385,15 @@ ics_read_event(IcsEvent *e, icalcomponent *master, ReturnSetInfo *result)
 	initStringInfo(&e->cells);
 	appendStringInfoChar(&e->cells, '{');
 	values[0] = CStringGetTextDatum(ics_uid(e->event));
-	ics_put_text(e, "title", icalcomponent_get_summary(e->event));
-	ics_put_text(e, "place", icalcomponent_get_location(e->event));
-	ics_put_text(e, "notes", icalcomponent_get_description(e->event));
+	ics_put_cell(e, "title", icalcomponent_get_summary(e->event));
+	ics_put_cell(e, "place", icalcomponent_get_location(e->event));
+	ics_put_cell(e, "notes", icalcomponent_get_description(e->event));
 	ics_read_start(e);
 	ics_read_end(e);
 	ics_read_rule(e);
 	ics_read_times(e, ICAL_RDATE_PROPERTY, "RDATE", "dates");
 	ics_read_times(e, ICAL_EXDATE_PROPERTY, "EXDATE", "except");
-	ics_put_text(e, "who", ics_persons(e->event));
+	ics_put_cell(e, "who", ics_persons(e->event));
 	ics_read_alarm(e);
 	nulls[1] = replaces == NULL;
 	if (replaces != NULL && icalproperty_get_first_parameter(replaces, ICAL_RANGE_PARAMETER) != NULL)

@@ -29,16 +29,34 @@ grid_index_lower_bound(const Grid *grid, GridTileNo no)
 	return low + (grid_order(grid->index[low].no) < order);
 }
 
-/* In a sheet that is filled without gaps, the position follows from the tile's row and column. */
+static inline bool
+grid_index_is(const Grid *grid, uint64_t at, uint64_t order)
+{
+	return at < grid->tile_count && grid_order(grid->index[at].no) == order;
+}
+
+/*
+ * Mostly all rows are filled up to one column. Then the position follows from the number of tiles in a row: that of the
+ * filled columns, which are fewer than the grid's, and one more while the last row is incomplete; or, if a cell stands
+ * far below the others, that of the grid's columns.
+ */
 GridIndexEntry *
 grid_index_find(const Grid *grid, GridTileNo no)
 {
-	uint64_t order = grid_order(no);
-	uint64_t at = (uint64_t) no.row * ((grid->cols - 1) / GRID_TILE_COLS + 1) + no.col;
+	uint64_t order = grid_order(no), at;
+	uint32_t tiles;
 
-	if (at >= grid->tile_count || grid_order(grid->index[at].no) != order)
+	if (grid->tile_count == 0)
+		return NULL;
+	tiles = grid->tile_count / (grid->index[grid->tile_count - 1].no.row + 1);
+	at = (uint64_t) no.row * tiles + no.col;
+	if (!grid_index_is(grid, at, order))
+		at += no.row;
+	if (!grid_index_is(grid, at, order))
+		at = (uint64_t) no.row * ((grid->cols - 1) / GRID_TILE_COLS + 1) + no.col;
+	if (!grid_index_is(grid, at, order))
 		at = grid_index_lower_bound(grid, no);
-	return at < grid->tile_count && grid_order(grid->index[at].no) == order ? &grid->index[at] : NULL;
+	return grid_index_is(grid, at, order) ? &grid->index[at] : NULL;
 }
 
 bool

@@ -47,7 +47,8 @@ typedef struct JournalApplied
 					   0), are stored already */
 	bytea *missed;	/* stored batches after known_seq and before first_seq (of a duplicate: up to the last one, or as
 					   many  as fit: journal_tail() has the others); NULL if there are none */
-	bool held;		/* nowait: another transaction has the sheet lock, and nothing was done */
+	int64 held;		/* nowait: another transaction has the sheet lock of this sheet, which is the call's or a tab that
+					   refers	 to it, or the reference lock of this book, negative, and nothing was done; 0: none */
 } JournalApplied;
 
 extern void journal_apply(const JournalApply *call, JournalApplied *result);
@@ -88,11 +89,38 @@ typedef struct JournalSink
 	void (*begin)(void *arg); /* the first cells follow; called again if the sheet has changed: discard those before */
 	void (*cells)(void *arg, const GridCell *cells, uint32 count);
 	void *arg;
+	/* Told after begin(): the sheet's maps, which are valid during the call. NULL: not wanted. */
+	void (*maps)(void *arg, const LineMaps *maps);
 } JournalSink;
 /* Passes the cells of the inclusive rectangle to the sink. sink NULL: only sets the view. fresh: the function is
  * volatile, so a new snapshot may be taken in READ COMMITTED. */
 extern void journal_read(int64 sheet_id, const uint32 rect[4] /* row0 col0 row1 col1, or NULL for all */, bool fresh,
 						 JournalView *view, const JournalSink *sink);
+/* A stored value of a formula, in the form of a content. */
+typedef struct ValueEntry
+{
+	uint8 place; /* in its tile (journal/store/value_store.h) */
+	bool filled; /* of a cell that an array of another cell's formula fills */
+	uint32 len;
+	const char *text; /* not terminated */
+} ValueEntry;
+/* A value of a formula, or of a cell that an array fills, at its present row and column. */
+typedef void (*JournalValueFn)(void *arg, uint32 row, uint32 col, const ValueEntry *entry);
+/*
+ * Passes the stored values of the rectangle, in no order; maps: the sheet's, as the sink got them. Returns whether the
+ * sheet has, or had, formulas; *computed: the seq of the state whose values are stored; 0 if another tab that they
+ * depend on has changed since, too.
+ */
+extern bool journal_read_values(int64 sheet_id, const uint32 rect[4], const LineMaps *maps, bool fresh, int64 *computed,
+								JournalValueFn fn, void *arg);
+/* Whether the sheet has, or had, formulas. fresh: see journal_read(). */
+extern bool journal_has_formulas(int64 sheet_id, bool fresh);
+/*
+ * The structure edits after `since` and up to `until`, oldest first, in the current memory context. False: there are
+ * more than `most`, or some may have been trimmed.
+ */
+extern bool journal_line_changes(int64 sheet_id, int64 since, int64 until, uint32 most, LineChange **changes,
+								 uint32 *count);
 /* The last seq, for estimates: from shared memory, else the one that the snapshot sees. 0: no edit. */
 extern int64 journal_guess_seq(int64 sheet_id, Snapshot snapshot);
 /* The time of the last edit, or if all edits were trimmed, of the newest version; false if there is neither. */
@@ -149,6 +177,15 @@ extern void journal_lock_sheet(int64 sheet_id);
 /* At commit, drops what shared memory knows of the sheet, the state of its row included. Takes the sheet lock. Must be
  * called before the rows are changed. */
 extern void journal_forget(int64 sheet_id);
+
+/* ---- for functions that rename a tab ---- */
+/*
+ * Calls `change_name`, which changes the name in the sheet's row, and rewrites the name in the formulas of all tabs of
+ * the book, as edits of the account. Takes the sheet locks of the tabs whose formulas have names before. Caller must
+ * hold the book's row.
+ */
+extern void journal_rename_tab(int64 sheet_id, int64 book_id, const char *name, uint64 uid,
+							   void (*change_name)(void *arg), void *arg);
 
 /* ---- calendars ---- */
 /* Calls `run` for each calendar of which the transaction has made edits that will be committed. */

@@ -15,7 +15,8 @@
 #include "funcapi.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
-#include "common/person_name.h"
+#include "support/person_name.h"
+#include "support/tab_name.h"
 #include "common/utf8.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -295,12 +296,7 @@ catalog_arg_string(FunctionCallInfo fcinfo, int arg, const char *what)
 char *
 catalog_normal_name(char *name)
 {
-	Datum normal;
-
-	if (GetDatabaseEncoding() != PG_UTF8 || pg_is_ascii(name))
-		return name;
-	normal = DirectFunctionCall2(unicode_normalize_func, CStringGetTextDatum(name), CStringGetTextDatum("NFC"));
-	return TextDatumGetCString(normal);
+	return tab_name_normal(name);
 }
 
 /* C0, DEL, and C1 (in UTF-8: C2 80 to C2 9F). */

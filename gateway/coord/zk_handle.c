@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NOWHERE "127.255.255.254:1" /* another address than those of all servers; the library ignores ports */
-
 static void
 on_session(zhandle_t *handle, int type, int state, const char *path, void *context)
 {
@@ -89,8 +87,10 @@ zk_handle_open(ZkClient *client)
 		zookeeper_close(handle);
 }
 
-/* Closing a connected handle would end the session, perhaps when a stopped server continues. So it is disconnected
- * before. */
+/*
+ * Closing a connected handle would end the session, perhaps when a stopped server continues. So its socket is shut down
+ * before.
+ */
 void
 zk_handle_leave(ZkClient *client)
 {
@@ -100,6 +100,6 @@ zk_handle_leave(ZkClient *client)
 	if (handle == NULL)
 		return;
 	snprintf(client->silent, sizeof(client->silent), "%s", zoo_get_current_server(handle));
-	zoo_set_servers(handle, NOWHERE);
+	zk_socket_shut_down(handle);
 	zookeeper_close(handle);
 }

@@ -1,6 +1,6 @@
 /*
- * zk_private.h - what zk_client.c (the session), zk_handle.c (the library's handle) and zk_request.c (requests and
- * their replies) share.
+ * zk_private.h - what zk_client.c (the session), zk_handle.c and zk_socket.c (the library's handle) and zk_request.c
+ * (requests and their replies) share.
  */
 #ifndef ZK_PRIVATE_H
 #define ZK_PRIVATE_H
@@ -83,6 +83,8 @@ extern zhandle_t *zk_handle_take(ZkClient *client, bool for_good);
 extern void zk_handle_open(ZkClient *client);
 /* Blocks, in a worker: closes the handle without ending its session. Sets `left`. */
 extern void zk_handle_leave(ZkClient *client);
+/* What the library writes to its server afterwards goes nowhere. */
+extern void zk_socket_shut_down(zhandle_t *handle);
 /* Called by any thread: hands the message to the loop, which frees it. */
 extern void zk_message_push(ZkClient *client, ZkMessage *message);
 /* Called by any thread: the same with a message of this kind. Its path is copied. */

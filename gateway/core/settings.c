@@ -155,7 +155,7 @@ const Setting settings[] = {
 	 "Maximum size of a WebSocket message; a larger one closes the connection (1009)."},
 	{"Limits", "max-body-bytes", SETTING_INT, RELOADED(max_body_bytes), "1MB", 1024, 64 * MEBIBYTE, "bytes", "",
 	 "Maximum size of an HTTP request body that is not an upload; a larger one gets 413."},
-	{"Limits", "max-upload-bytes", SETTING_INT, RELOADED(max_upload_bytes), "64MB", 1024, INT_MAX, "bytes", "",
+	{"Limits", "max-upload-bytes", SETTING_INT, RELOADED(max_upload_bytes), "256MB", 1024, INT_MAX, "bytes", "",
 	 "Maximum size of an uploaded file; a larger one gets 413."},
 	{"Limits", "send-queue-bytes", SETTING_INT, RELOADED(send_queue_bytes), "8MB", 65536, 1024 * MEBIBYTE, "bytes", "",
 	 "Maximum lag of a receiver. From half of it on, senders wait for the receiver."},

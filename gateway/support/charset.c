@@ -15,39 +15,105 @@
 
 #define CHARSET_GROWTH	 3 /* bytes of UTF-8 for one of the others, at most */
 #define CHARSET_FALLBACK "windows-1252"
-#define CHARSET_SURE	 20 /* bytes that are not ASCII, from which on statistics tell encodings of single bytes apart */
+#define CHARSET_SURE                                                                                                   \
+	20 /* fewest bytes that are not ASCII for which statistics of single-byte encodings are trusted                    \
+		*/
 
-static const char *const charset_names[] = {
-	"UTF-8",		"UTF-16LE",		"UTF-16BE",		"GB18030",		"Big5",			"Shift_JIS",	"EUC-JP",
-	"EUC-KR",		"KOI8-R",		"windows-1250", "windows-1251", "windows-1252", "windows-1253", "windows-1254",
-	"windows-1255", "windows-1256", "windows-1257", "windows-1258", "ISO-8859-1",	"ISO-8859-2",	"ISO-8859-3",
-	"ISO-8859-4",	"ISO-8859-5",	"ISO-8859-6",	"ISO-8859-7",	"ISO-8859-8",	"ISO-8859-9",	"ISO-8859-10",
-	"ISO-8859-11",	"ISO-8859-13",	"ISO-8859-14",	"ISO-8859-15",	"ISO-8859-16",
+typedef struct CharsetKind
+{
+	const char *name;	   /* as answers have it */
+	const char *converter; /* its name for iconv; NULL: the same */
+	const char *alias;	   /* another name for it, of uchardet or of programs */
+} CharsetKind;
+
+/* All that uchardet 0.0.7 and 0.0.8 return, but for encodings in 7 bits. Of supersets, iconv has those that Windows
+ * writes. */
+static const CharsetKind charset_kinds[] = {
+	{"UTF-8", NULL, NULL},
+	{"UTF-16LE", NULL, NULL},
+	{"UTF-16BE", NULL, NULL},
+	{"UTF-32LE", NULL, NULL},
+	{"UTF-32BE", NULL, NULL},
+	{"GB18030", NULL, NULL},
+	{"Big5", NULL, NULL},
+	{"EUC-TW", NULL, NULL},
+	{"Shift_JIS", "CP932", NULL},
+	{"EUC-JP", NULL, NULL},
+	{"EUC-KR", "UHC", "UHC"},
+	{"EUC-KR", "UHC", "CP949"},
+	{"Johab", NULL, NULL},
+	{"TIS-620", "WINDOWS-874", "windows-874"},
+	{"VISCII", NULL, NULL},
+	{"KOI8-R", NULL, NULL},
+	{"windows-1250", NULL, NULL},
+	{"windows-1251", NULL, NULL},
+	{"windows-1252", NULL, NULL},
+	{"windows-1253", NULL, NULL},
+	{"windows-1254", NULL, NULL},
+	{"windows-1255", NULL, NULL},
+	{"windows-1256", NULL, NULL},
+	{"windows-1257", NULL, NULL},
+	{"windows-1258", NULL, NULL},
+	{"ISO-8859-1", NULL, NULL},
+	{"ISO-8859-2", NULL, NULL},
+	{"ISO-8859-3", NULL, NULL},
+	{"ISO-8859-4", NULL, NULL},
+	{"ISO-8859-5", NULL, NULL},
+	{"ISO-8859-6", NULL, NULL},
+	{"ISO-8859-7", NULL, NULL},
+	{"ISO-8859-8", NULL, NULL},
+	{"ISO-8859-9", NULL, NULL},
+	{"ISO-8859-10", NULL, NULL},
+	{"ISO-8859-11", NULL, NULL},
+	{"ISO-8859-13", NULL, NULL},
+	{"ISO-8859-14", NULL, NULL},
+	{"ISO-8859-15", NULL, NULL},
+	{"ISO-8859-16", NULL, NULL},
+	{"IBM852", NULL, NULL},
+	{"IBM855", NULL, NULL},
+	{"IBM862", NULL, NULL},
+	{"IBM865", NULL, NULL},
+	{"IBM866", NULL, NULL},
+	{"CP737", NULL, NULL},
+	{"MAC-CENTRALEUROPE", NULL, NULL},
+	{"MAC-CYRILLIC", NULL, NULL},
+	{"GEORGIAN-ACADEMY", NULL, NULL},
+	{"GEORGIAN-PS", NULL, NULL},
 };
 
-const char *
-charset_find(const char *name)
+static const CharsetKind *
+charset_kind(const char *name)
 {
-	for (size_t i = 0; i < sizeof(charset_names) / sizeof(charset_names[0]); i++)
+	for (size_t i = 0; i < sizeof(charset_kinds) / sizeof(charset_kinds[0]); i++)
 	{
-		if (strcasecmp(charset_names[i], name) == 0)
-			return charset_names[i];
+		const CharsetKind *kind = &charset_kinds[i];
+
+		if (strcasecmp(kind->name, name) == 0 || (kind->alias != NULL && strcasecmp(kind->alias, name) == 0))
+			return kind;
 	}
 	return NULL;
 }
 
-/* As the system calls it. Of two, what Windows writes, which has more characters. */
+const char *
+charset_find(const char *name)
+{
+	const CharsetKind *kind = charset_kind(name);
+
+	return kind != NULL ? kind->name : NULL;
+}
+
+/* The name for iconv. */
 static const char *
 charset_converter(const char *name)
 {
-	if (strcmp(name, "Shift_JIS") == 0)
-		return "CP932";
-	return strcmp(name, "EUC-KR") == 0 ? "UHC" : name;
+	const CharsetKind *kind = charset_kind(name);
+
+	return kind != NULL && kind->converter != NULL ? kind->converter : name;
 }
 
 /* ---- recognition ---- */
 
-/* UTF-16 without a mark, of which half of the characters at least are those of ASCII. NULL: it is none. */
+/* UTF-16 without a byte order mark, if at least half of its characters are ASCII. NULL: it is not. */
 static const char *
 charset_of_zeros(const char *head, size_t len, bool whole)
 {
@@ -75,7 +141,15 @@ charset_without_cut(const char *head, size_t len)
 static bool
 charset_is_single_byte(const char *name)
 {
-	return strncmp(name, "ISO-", 4) == 0 || strncmp(name, "windows-", 8) == 0 || strcmp(name, "KOI8-R") == 0;
+	static const char *const families[] = {"ISO-", "windows-", "KOI8-",	 "IBM",		 "CP737",
+										   "MAC-", "TIS-",	   "VISCII", "GEORGIAN-"};
+
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
+	{
+		if (strncmp(name, families[i], strlen(families[i])) == 0)
+			return true;
+	}
+	return false;
 }
 
 static size_t
@@ -86,6 +160,18 @@ charset_count_high(const char *head, size_t len)
 	for (size_t i = 0; i < len; i++)
 		count += (uint8_t) head[i] >= 0x80;
 	return count;
+}
+
+/* Has it control characters of ISO 8859, which no text has? */
+static bool
+charset_has_controls(const char *head, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+	{
+		if (((uint8_t) head[i] & 0xE0) == 0x80)
+			return true;
+	}
+	return false;
 }
 
 static const char *
@@ -106,9 +192,8 @@ charset_of_statistics(const char *head, size_t len)
 		return CHARSET_FALLBACK;
 	if (charset_is_single_byte(found) && charset_count_high(head, len) < CHARSET_SURE)
 		return CHARSET_FALLBACK;
-	/* windows-1252 has characters where these have control characters. The euro sign is at another place in the latter.
-	 */
-	if (strcmp(found, "ISO-8859-1") == 0 || (strcmp(found, "ISO-8859-15") == 0 && memchr(head, 0xA4, len) == NULL))
+	/* windows-1252 has characters where these have only control characters. */
+	if (strcmp(found, "ISO-8859-1") == 0 || (strcmp(found, "ISO-8859-15") == 0 && charset_has_controls(head, len)))
 		return CHARSET_FALLBACK;
 	return found;
 }
@@ -118,6 +203,10 @@ charset_guess(const char *head, size_t len, bool whole)
 {
 	const char *name;
 
+	if (len >= 4 && memcmp(head, "\xFF\xFE\0\0", 4) == 0)
+		return "UTF-32LE";
+	if (len >= 4 && memcmp(head, "\0\0\xFE\xFF", 4) == 0)
+		return "UTF-32BE";
 	if (len >= 2 && memcmp(head, "\xFF\xFE", 2) == 0)
 		return "UTF-16LE";
 	if (len >= 2 && memcmp(head, "\xFE\xFF", 2) == 0)
@@ -192,14 +281,14 @@ charset_convert(Charset *charset, const char *data, size_t len, Buf *to)
 	}
 	if (!charset_step(charset, &from, &len, to))
 		return false;
-	if (len >= sizeof(charset->cut)) /* without memory */
+	if (buf_failed(to))
 		return true;
 	memcpy(charset->cut + charset->cut_len, from, len);
 	charset->cut_len += len;
 	return true;
 }
 
-/* The converter of windows-1258 keeps a letter until it knows whether an accent follows. */
+/* The converters of windows-1255 and windows-1258 keep a letter until they know whether an accent follows. */
 bool
 charset_end(Charset *charset, Buf *to)
 {

@@ -12,8 +12,10 @@
 #include <stdint.h>
 
 #define CHARSET_NAMES                                                                                                  \
-	"UTF-8, UTF-16LE, UTF-16BE, GB18030, Big5, Shift_JIS, EUC-JP, EUC-KR, KOI8-R, windows-1250 to windows-1258 and "   \
-	"ISO-8859-1 to ISO-8859-16"
+	"UTF-8, UTF-16LE, UTF-16BE, UTF-32LE, UTF-32BE, GB18030, Big5, EUC-TW, Shift_JIS, EUC-JP, EUC-KR, Johab, "         \
+	"TIS-620, "                                                                                                        \
+	"VISCII, KOI8-R, windows-1250 to windows-1258, ISO-8859-1 to ISO-8859-16, IBM852, IBM855, IBM862, IBM865, "        \
+	"IBM866, CP737, MAC-CENTRALEUROPE, MAC-CYRILLIC, GEORGIAN-ACADEMY and GEORGIAN-PS"
 
 /* The encoding of this name, whatever its case: the name as answers have it. NULL: not supported. */
 extern const char *charset_find(const char *name);

@@ -122,31 +122,6 @@ read_escape(JsonInput *input)
 	return 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00);
 }
 
-static char *
-put_character(char *to, uint32_t code)
-{
-	if (code < 0x80)
-	{
-		*to++ = (char) code;
-		return to;
-	}
-	if (code < 0x800)
-		*to++ = (char) (0xC0 | code >> 6);
-	else
-	{
-		if (code < 0x10000)
-			*to++ = (char) (0xE0 | code >> 12);
-		else
-		{
-			*to++ = (char) (0xF0 | code >> 18);
-			*to++ = (char) (0x80 | (code >> 12 & 0x3F));
-		}
-		*to++ = (char) (0x80 | (code >> 6 & 0x3F));
-	}
-	*to++ = (char) (0x80 | (code & 0x3F));
-	return to;
-}
-
 bool
 json_read_string(JsonInput *input, char *to, size_t *len)
 {
@@ -172,7 +147,7 @@ json_read_string(JsonInput *input, char *to, size_t *len)
 		if (!json_take_byte(input, '\\') || (code = read_escape(input)) == 0)
 			return false;
 		if (to != NULL)
-			to = put_character(to, code);
+			to = utf8_put(to, code);
 	}
 	if (to != NULL)
 		*len = (size_t) (to - from);

@@ -257,7 +257,7 @@ COMMENT ON FUNCTION sheet.account_token_revoked(bigint, bigint) IS
 
 CREATE FUNCTION sheet.account_sheets(uid bigint, max_rows integer DEFAULT 200, after text DEFAULT NULL)
 	RETURNS TABLE (sheet_id bigint, name text, owner text, role text, trashed boolean, versions bigint, cols integer,
-		created_at timestamptz, updated_at timestamptz, place text)
+		created_at timestamptz, updated_at timestamptz, place text, book_id bigint)
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_account_sheets';
 COMMENT ON FUNCTION sheet.account_sheets(bigint, integer, text) IS
 	'A page of the account''s list of sheets, last opened first: sheets that it owns, that are '
@@ -325,7 +325,7 @@ COMMENT ON FUNCTION sheet.create(text, integer, integer, text, bigint) IS
 
 CREATE FUNCTION sheet.info(INOUT sheet_id bigint, IN as_uid bigint DEFAULT NULL,
 	OUT name text, OUT owner_uid bigint, OUT owner text, OUT trashed boolean, OUT link_role text, OUT role text,
-	OUT created_at timestamptz, OUT updated_at timestamptz)
+	OUT created_at timestamptz, OUT updated_at timestamptz, OUT book_id bigint)
 	RETURNS SETOF record LANGUAGE c STABLE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_info';
 COMMENT ON FUNCTION sheet.info(bigint, bigint) IS
 	'Properties of a sheet: 0 or 1 row. For gateways, role is null if the account may not see the '
@@ -333,7 +333,8 @@ COMMENT ON FUNCTION sheet.info(bigint, bigint) IS
 
 CREATE FUNCTION sheet.rename(sheet_id bigint, name text, as_uid bigint DEFAULT NULL) RETURNS void
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_rename';
-COMMENT ON FUNCTION sheet.rename(bigint, text, bigint) IS 'Renames the sheet. Editors.';
+COMMENT ON FUNCTION sheet.rename(bigint, text, bigint) IS
+	'Renames the sheet. 23505: another tab of its book has this name, without regard to case. Editors.';
 
 CREATE FUNCTION sheet.trash(sheet_id bigint, as_uid bigint DEFAULT NULL) RETURNS void
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_trash';
@@ -341,7 +342,9 @@ COMMENT ON FUNCTION sheet.trash(bigint, bigint) IS 'Moves the sheet to the trash
 
 CREATE FUNCTION sheet.recover(sheet_id bigint, as_uid bigint DEFAULT NULL) RETURNS void
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_recover';
-COMMENT ON FUNCTION sheet.recover(bigint, bigint) IS 'Moves the sheet out of the trash. Owners.';
+COMMENT ON FUNCTION sheet.recover(bigint, bigint) IS
+	'Moves the sheet out of the trash. 23505: another tab of its book has taken its name. ST001: its book is in the '
+	'trash. Owners.';
 
 CREATE FUNCTION sheet.purge(sheet_id bigint, as_uid bigint DEFAULT NULL) RETURNS void
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_purge';

@@ -160,7 +160,8 @@ SELECT pg_catalog.pg_extension_config_dump('sheet.log_trim', '');
 
 -- A named type: the row type of OUT parameters would be built from the catalog twice in each call,
 -- a fifth of its cost.
-CREATE TYPE sheet.applied AS (first_seq bigint, last_seq bigint, at timestamptz, duplicate boolean, missed bytea);
+CREATE TYPE sheet.applied AS (first_seq bigint, last_seq bigint, at timestamptz, duplicate boolean, missed bytea,
+	held bigint);
 COMMENT ON TYPE sheet.applied IS 'Result of sheet.apply().';
 
 CREATE FUNCTION sheet.apply(sheet_id bigint, edits bytea, known_seq bigint DEFAULT NULL, epoch bigint DEFAULT NULL,
@@ -173,7 +174,9 @@ COMMENT ON FUNCTION sheet.apply(bigint, bytea, bigint, bigint, bigint, bigint, b
 	'duplicate: the batch (origin, batch_no) was stored before; if missed ends before last_seq, '
 	'sheet.tail returns the rest. clients: uid, client, first and last operation of each protocol '
 	'v2 client in the batch, stored with it; if all of them are stored, the batch is a duplicate. '
-	'nowait: while another transaction holds the sheet, nothing is done and all columns are null.';
+	'nowait: while another transaction holds the sheet, nothing is done and all columns but held are null. held: the '
+	'sheet that is held: this one, or, of structure edits, a tab of its book whose formulas have names of tabs; or the '
+	'id of the book, negative, while another transaction stores the first such formula of a tab.';
 
 CREATE FUNCTION sheet.client_acknowledged(sheet_id bigint, uid bigint, client bigint) RETURNS bigint
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_client_acknowledged';
@@ -202,7 +205,7 @@ CREATE FUNCTION sheet.holders(IN sheet_ids bigint[], OUT sheet_id bigint, OUT ho
 COMMENT ON FUNCTION sheet.holders(bigint[]) IS
 	'Which of the sheets are held by a transaction, so that others cannot change them: its account '
 	'(or its role), its application_name, an identifier of the transaction while it lasts, and its '
-	'start. For gateways.';
+	'start. Negative ids: of books, as in sheet.applied.held. For gateways.';
 
 CREATE FUNCTION sheet.reset_epochs() RETURNS void
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_reset_epochs';
@@ -212,13 +215,14 @@ COMMENT ON FUNCTION sheet.reset_epochs() IS
 
 -- VOLATILE, as read_properties(), tail() and client_acknowledged(): they read what is committed when they are called.
 CREATE FUNCTION sheet.read_cells(IN sheet_id bigint, IN row0 integer DEFAULT NULL, IN col0 integer DEFAULT NULL,
-	IN row1 integer DEFAULT NULL, IN col1 integer DEFAULT NULL, IN max_bytes integer DEFAULT NULL,
+	IN row1 integer DEFAULT NULL, IN col1 integer DEFAULT NULL, IN max_bytes integer DEFAULT NULL, IN "values" boolean DEFAULT false,
 	OUT seq bigint, OUT rows integer, OUT cols integer, OUT cells bytea)
 	RETURNS SETOF record LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'sheet_read_cells';
-COMMENT ON FUNCTION sheet.read_cells(bigint, integer, integer, integer, integer, integer) IS
+COMMENT ON FUNCTION sheet.read_cells(bigint, integer, integer, integer, integer, integer, boolean) IS
 	'The cells of a rectangle (null: no bound) as a stream of edits (common/edit_codec.h), the '
 	'size of the sheet, and the seq at which they are valid. One row; with max_bytes several, each '
-	'a stream of about so many bytes, all of one state. Viewers; gateways.';
+	'a stream of about this size, all of one state. values: the stream has the values of formulas instead '
+	'of their texts, in the form of contents, and the cells that arrays fill. Viewers; gateways.';
 
 CREATE FUNCTION sheet.read_properties(IN sheet_id bigint,
 	OUT seq bigint, OUT rows integer, OUT cols integer, OUT properties bytea)

@@ -40,12 +40,14 @@ CREATE FUNCTION sheet.get(sheet_id bigint, ref text) RETURNS text
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_get';
 COMMENT ON FUNCTION sheet.get(bigint, text) IS 'The content of a cell; null: empty.';
 
-CREATE FUNCTION sheet.range(sheet_id bigint, ref text DEFAULT NULL)
-	RETURNS TABLE ("row" integer, col integer, a1 text, content text, style text)
+CREATE FUNCTION sheet.range(sheet_id bigint, ref text DEFAULT NULL, formulas boolean DEFAULT false)
+	RETURNS TABLE ("row" integer, col integer, a1 text, content text, style text, value text, stale boolean)
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_range';
-COMMENT ON FUNCTION sheet.range(bigint, text) IS
+COMMENT ON FUNCTION sheet.range(bigint, text, boolean) IS
 	'The non-empty cells of a range such as A1:C10, B:D or 3:5 (null: of the sheet), in reading '
-	'order.';
+	'order, and those that an array fills. value: what the cell shows: of a formula the value that was '
+	'computed last, or #BUSY! if none was. stale: the sheet has changed since. formulas: value is the text '
+	'of a formula, and cells that arrays fill are left out.';
 
 CREATE FUNCTION sheet.at(sheet_id bigint, version_id bigint)
 	RETURNS TABLE ("row" integer, col integer, a1 text, content text, style text)
@@ -138,59 +140,81 @@ COMMENT ON FUNCTION sheet.log_edits() IS
 
 -- ---- tables and CSV ----
 
-CREATE FUNCTION sheet.as_table(sheet_id bigint, header boolean DEFAULT true) RETURNS SETOF record
+CREATE FUNCTION sheet.as_table(sheet_id bigint, header boolean DEFAULT true, formulas boolean DEFAULT false,
+	errors_as_null boolean DEFAULT false) RETURNS SETOF record
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_as_table';
-COMMENT ON FUNCTION sheet.as_table(bigint, boolean) IS
+COMMENT ON FUNCTION sheet.as_table(bigint, boolean, boolean, boolean) IS
 	'The sheet as a table with the columns that the caller lists: AS t(name text, height numeric). '
-	'With header, the first row is omitted.';
+	'With header, the first row is omitted. Formulas are their values; with formulas, their texts. '
+	'errors_as_null: an error such as #DIV/0! is null in a column that is not of a type for texts, '
+	'where it otherwise raises the error of the type.';
 
-CREATE FUNCTION sheet.column_names(sheet_id bigint, header boolean) RETURNS text[]
+CREATE FUNCTION sheet.column_names(sheet_id bigint, header boolean, formulas boolean DEFAULT false) RETURNS text[]
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_column_names';
-COMMENT ON FUNCTION sheet.column_names(bigint, boolean) IS
+COMMENT ON FUNCTION sheet.column_names(bigint, boolean, boolean) IS
 	'Distinct names for the used columns: the contents of the first row with header; otherwise, '
 	'and where it is empty, A, B, C, ...';
 
-CREATE FUNCTION sheet.create_view(sheet_id bigint, view name, header boolean DEFAULT true) RETURNS void
+CREATE FUNCTION sheet.create_view(sheet_id bigint, view name, header boolean DEFAULT true, formulas boolean DEFAULT false) RETURNS void
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE AS $$
 DECLARE
 	columns text;
 BEGIN
 	-- The view is created in the current schema, so the path is the caller's.
 	SELECT pg_catalog.string_agg(pg_catalog.format('%I text', n), ', ' ORDER BY i)
-		INTO columns FROM pg_catalog.unnest(sheet.column_names(sheet_id, header)) WITH ORDINALITY c(n, i);
+		INTO columns FROM pg_catalog.unnest(sheet.column_names(sheet_id, header, formulas)) WITH ORDINALITY c(n, i);
 	IF columns IS NULL THEN
 		RAISE EXCEPTION 'sheet % is empty', sheet_id USING ERRCODE = '22023', DETAIL = 'A view needs at least one column.';
 	END IF;
-	EXECUTE pg_catalog.format('CREATE VIEW %I AS SELECT * FROM sheet.as_table(%L::pg_catalog.int8, %L::pg_catalog.bool) AS t(%s)',
-		view, sheet_id, header, columns);
+	EXECUTE pg_catalog.format('CREATE VIEW %I AS SELECT * FROM sheet.as_table(%L::pg_catalog.int8, %L::pg_catalog.bool, '
+		'%L::pg_catalog.bool) AS t(%s)', view, sheet_id, header, formulas, columns);
 END
 $$;
-COMMENT ON FUNCTION sheet.create_view(bigint, name, boolean) IS
+COMMENT ON FUNCTION sheet.create_view(bigint, name, boolean, boolean) IS
 	'Creates a view of the sheet in the current schema. The contents of the first row are the '
-	'column names, all of type text.';
+	'column names, all of type text. Formulas are their values; with formulas, their texts.';
 
 CREATE FUNCTION sheet.import_csv(name text, csv text, format text DEFAULT 'csv', separator text DEFAULT NULL, quote text DEFAULT '"',
-	lenient boolean DEFAULT false, decimal_point text DEFAULT '.', formulas boolean DEFAULT true, as_uid bigint DEFAULT NULL) RETURNS bigint
+	lenient boolean DEFAULT false, decimal_point text DEFAULT '.', formulas boolean DEFAULT false, as_uid bigint DEFAULT NULL) RETURNS bigint
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_import_csv';
 COMMENT ON FUNCTION sheet.import_csv(text, text, text, text, text, boolean, text, boolean, bigint) IS
-	'Creates a sheet from CSV, TSV or JSON Lines, and returns its id.';
+	'Creates a sheet from CSV, TSV or JSON Lines, and returns its id. Formulas, and codes such as 1E5, stay texts unless '
+	'formulas is true.';
 CREATE FUNCTION sheet.import_csv_into(sheet_id bigint, ref text, csv text, format text DEFAULT 'csv', separator text DEFAULT NULL, quote text DEFAULT '"',
-	lenient boolean DEFAULT false, decimal_point text DEFAULT '.', formulas boolean DEFAULT true, as_uid bigint DEFAULT NULL) RETURNS bigint
+	lenient boolean DEFAULT false, decimal_point text DEFAULT '.', formulas boolean DEFAULT false, as_uid bigint DEFAULT NULL) RETURNS bigint
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_import_csv_into';
 COMMENT ON FUNCTION sheet.import_csv_into(bigint, text, text, text, text, text, boolean, text, boolean, bigint) IS
-	'Sets cells from CSV, TSV or JSON Lines, with ref as the upper left corner, and returns the last seq. Editors.';
-CREATE FUNCTION sheet.export_csv(sheet_id bigint, ref text DEFAULT NULL, escape_formulas boolean DEFAULT false, format text DEFAULT 'csv')
-	RETURNS text
+	'Sets cells from CSV, TSV or JSON Lines, with ref as the upper left corner, and returns the last seq. Formulas, and '
+	'codes such as 1E5, stay texts unless formulas is true. Editors.';
+CREATE FUNCTION sheet.import_file(path text, name text DEFAULT NULL, into_sheet bigint DEFAULT NULL, ref text DEFAULT 'A1', is_program boolean DEFAULT false,
+	format text DEFAULT 'csv', separator text DEFAULT NULL, quote text DEFAULT '"',
+	lenient boolean DEFAULT false, decimal_point text DEFAULT '.', formulas boolean DEFAULT false, as_uid bigint DEFAULT NULL,
+	OUT sheet_id bigint, OUT seq bigint)
+	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_import_file';
+COMMENT ON FUNCTION sheet.import_file(text, text, bigint, text, boolean, text, text, text, boolean, text, boolean, bigint) IS
+	'Creates a sheet with this name from a file of the server, or from the output of a program there, in UTF-8; or sets the '
+	'cells of into_sheet from ref on. The options are those of import_csv(). Needs the rights that COPY needs: the role '
+	'pg_read_server_files or pg_execute_server_program.';
+CREATE FUNCTION sheet.import_rows(sheet_id bigint, query text, ref text DEFAULT 'A1', header boolean DEFAULT false,
+	formulas boolean DEFAULT false, as_uid bigint DEFAULT NULL) RETURNS bigint
+	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_import_rows';
+COMMENT ON FUNCTION sheet.import_rows(bigint, text, text, boolean, boolean, bigint) IS
+	'Sets cells from the rows of a query, with ref as the upper left corner, and returns the last seq. With header, the '
+	'first row has the names of the columns. A null clears its cell. Texts stay texts unless formulas is true. The query '
+	'runs with the rights of the caller, and ends before the sheet is locked. Editors.';
+CREATE FUNCTION sheet.export_csv(sheet_id bigint, ref text DEFAULT NULL, escape_formulas boolean DEFAULT false, format text DEFAULT 'csv',
+	formulas boolean DEFAULT false) RETURNS text
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_export_csv';
-COMMENT ON FUNCTION sheet.export_csv(bigint, text, boolean, text) IS
-	'The range (null: the sheet) as csv (RFC 4180) with CRLF, as tsv (the same with tabs), or as '
-	'jsonl (an array of strings and nulls for each row). escape_formulas, not of jsonl: puts an '
+COMMENT ON FUNCTION sheet.export_csv(bigint, text, boolean, text, boolean) IS
+	'The contents of the range (null: the sheet) as csv (RFC 4180) with CRLF, as tsv (the same with tabs), or as '
+	'jsonl (an array of strings and nulls for each row). Formulas are their values; with formulas, '
+	'their texts. escape_formulas, not of jsonl: puts an '
 	'apostrophe before contents that a spreadsheet program would take for a formula. At most '
 	'100 million fields may be empty (54000).';
 CREATE FUNCTION sheet.read_csv(sheet_id bigint, max_bytes integer, ref text DEFAULT NULL, escape_formulas boolean DEFAULT false,
-	format text DEFAULT 'csv') RETURNS SETOF text
+	format text DEFAULT 'csv', formulas boolean DEFAULT false) RETURNS SETOF text
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_read_csv';
-COMMENT ON FUNCTION sheet.read_csv(bigint, integer, text, boolean, text) IS
+COMMENT ON FUNCTION sheet.read_csv(bigint, integer, text, boolean, text, boolean) IS
 	'The text of export_csv(), in pieces of about max_bytes, in order. Viewers; '
 	'gateways for all their users.';
 
@@ -207,7 +231,7 @@ CREATE UNLOGGED TABLE sheet.import (
 	begun_at timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX import_begun_idx ON sheet.import (begun_at);
-COMMENT ON TABLE sheet.import IS 'CSV that is being uploaded, to become cells.';
+COMMENT ON TABLE sheet.import IS 'CSV and workbooks that are being uploaded, to become cells; workbooks that are made.';
 COMMENT ON COLUMN sheet.import.name IS 'of the new sheet; empty: it is for one that is there';
 COMMENT ON COLUMN sheet.import.parts IS 'number of parts that have come';
 CREATE UNLOGGED TABLE sheet.import_part (
@@ -229,7 +253,7 @@ CREATE FUNCTION sheet.import_put(import_id bigint, part integer, data bytea) RET
 COMMENT ON FUNCTION sheet.import_put(bigint, integer, bytea) IS
 	'Stores a part, of at most 262144 bytes. Parts are numbered from 0, and come in order. For gateways.';
 CREATE FUNCTION sheet.import_end(import_id bigint, into_sheet bigint DEFAULT NULL, ref text DEFAULT NULL, format text DEFAULT 'csv', separator text DEFAULT NULL, quote text DEFAULT '"',
-	lenient boolean DEFAULT false, decimal_point text DEFAULT '.', formulas boolean DEFAULT true,
+	lenient boolean DEFAULT false, decimal_point text DEFAULT '.', formulas boolean DEFAULT false,
 	OUT sheet_id bigint, OUT seq bigint, OUT taken_separator text, OUT forgiven bigint, OUT forgiven_line bigint)
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_import_end';
 COMMENT ON FUNCTION sheet.import_end(bigint, bigint, text, text, text, text, boolean, text, boolean) IS

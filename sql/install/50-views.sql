@@ -31,15 +31,17 @@ CREATE VIEW sheet.links WITH (security_barrier) AS
 COMMENT ON VIEW sheet.links IS 'The share links of the sheets that the current role owns; see sheet.links().';
 
 CREATE VIEW sheet.cells WITH (security_barrier) AS
-	SELECT l.sheet_id, r."row", r.col, r.a1, r.content, r.style
+	SELECT l.sheet_id, r."row", r.col, r.a1, r.content, r.style, r.value, r.stale
 	FROM sheet.list l, LATERAL sheet.range(l.sheet_id) r WHERE NOT l.trashed;
 COMMENT ON VIEW sheet.cells IS
-	'The non-empty cells of every sheet in sheet.list that is not in the trash.';
+	'The cells of every sheet in sheet.list that is not in the trash; see sheet.range().';
 COMMENT ON COLUMN sheet.cells."row" IS 'from 0';
 COMMENT ON COLUMN sheet.cells.col IS 'from 0';
 COMMENT ON COLUMN sheet.cells.a1 IS 'the cell in A1 notation';
 COMMENT ON COLUMN sheet.cells.content IS 'as typed: a value, or a formula if it starts with =';
 COMMENT ON COLUMN sheet.cells.style IS 'JSON; null: none';
+COMMENT ON COLUMN sheet.cells.value IS 'what the cell shows: of a formula the value that was computed last, or #BUSY!';
+COMMENT ON COLUMN sheet.cells.stale IS 'the sheet has changed since the value was computed';
 
 -- log_edits() returns only sheets of sheet.list, those in the trash only to their owners. The view
 -- itself hides no row of it, so a security barrier would protect nothing. It would make PostgreSQL

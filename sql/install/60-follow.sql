@@ -9,7 +9,8 @@ COMMENT ON FUNCTION sheet.follow(bigint, bigint, integer) IS
 	'Waits up to timeout_ms (0 to 600000) for commits after cursor by another origin in this '
 	'database. cursor null: returns the present one at once. seqs[i] is the last seq of '
 	'sheet_ids[i], or -1 if the sheet''s row or its members changed. sheet_ids[i] is -uid, and '
-	'seqs[i] -1, if the name or the tokens of that account changed; -2, if its reminders did. lost: '
+	'seqs[i] -1, if the name or the tokens of that account changed; -2, if its reminders did. '
+	'seqs[i] -3: values of formulas of the sheet were stored; -4: its book has changed. lost: '
 	'events were missed, so ask every sheet for its tail. For gateways.';
 
 -- What each gateway tells of itself every 5 seconds. Unlogged: nothing is decided by it.

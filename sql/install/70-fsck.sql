@@ -16,7 +16,7 @@ COMMENT ON FUNCTION sheet.fsck(bigint, boolean, boolean) IS
 	'findings is locked for its repair until the end of the transaction; others are not. With '
 	'null, at most max_locks_per_transaction sheets are repaired; sheet.fsck_all repairs any '
 	'number. Both also check the records of protocol v2 clients (the account exists, numbers and '
-	'times are possible), and report members, owners, files and parts of files that belong to nothing, '
+	'times are possible), and report members, owners, books and their tabs, files and parts of files that belong to nothing, '
 	'as after an incomplete restore.';
 
 CREATE FUNCTION sheet.fsck_catalog(only_sheet bigint) RETURNS TABLE (sheet_id bigint, what text, place text)
@@ -47,15 +47,33 @@ CREATE FUNCTION sheet.fsck_catalog(only_sheet bigint) RETURNS TABLE (sheet_id bi
 		UNION ALL SELECT l.sheet_id, 'links' FROM sheet.link l
 		UNION ALL SELECT l.sheet_id, 'rectangles of links' FROM sheet.link_rect l
 		UNION ALL SELECT w.sheet_id, 'webhooks' FROM sheet.webhook w
+		UNION ALL SELECT t.sheet_id, 'tabs of books' FROM sheet.book_tab t
 		UNION ALL SELECT t.sheet_id, 'trims' FROM sheet.log_trim t) r (sheet_id, kind)
 	WHERE only_sheet IS NULL AND NOT EXISTS (SELECT FROM sheet.sheet s WHERE s.sheet_id = r.sheet_id) GROUP BY r.sheet_id
+	UNION ALL
+	SELECT t.sheet_id, 'its book is gone', 'book ' || t.book_id FROM sheet.book_tab t
+	WHERE (only_sheet IS NULL OR t.sheet_id = only_sheet) AND NOT EXISTS (SELECT FROM sheet.book b WHERE b.book_id = t.book_id)
+	UNION ALL
+	SELECT t.sheet_id, 'its book has another owner', 'book ' || t.book_id FROM sheet.book_tab t
+		JOIN sheet.sheet s ON s.sheet_id = t.sheet_id JOIN sheet.book b ON b.book_id = t.book_id
+	WHERE (only_sheet IS NULL OR t.sheet_id = only_sheet) AND s.owner IS DISTINCT FROM b.owner
+	UNION ALL
+	SELECT NULL, 'members of a book that is gone', 'book ' || m.book_id FROM (SELECT DISTINCT m.book_id FROM sheet.book_member m) m
+	WHERE only_sheet IS NULL AND NOT EXISTS (SELECT FROM sheet.book b WHERE b.book_id = m.book_id)
+	UNION ALL
+	SELECT NULL, 'a member of a book is gone', format('book %s, account %s', m.book_id, m.uid) FROM sheet.book_member m
+	WHERE only_sheet IS NULL AND NOT EXISTS (SELECT FROM sheet.account a WHERE a.uid = m.uid)
+	UNION ALL
+	SELECT NULL, 'the owner of a book is not among its members', format('book %s, account %s', b.book_id, b.owner) FROM sheet.book b
+	WHERE only_sheet IS NULL AND b.owner IS NOT NULL
+		AND NOT EXISTS (SELECT FROM sheet.book_member m WHERE m.book_id = b.book_id AND m.uid = b.owner AND m.role = 'owner')
 	UNION ALL
 	SELECT NULL, 'parts of a file that is gone are stored', 'upload ' || p.upload_id FROM (SELECT DISTINCT p.upload_id FROM sheet.file_part p) p
 	WHERE only_sheet IS NULL AND NOT EXISTS (SELECT FROM sheet.file f WHERE f.upload_id = p.upload_id)
 	ORDER BY 1, 3, 2
 $$;
 COMMENT ON FUNCTION sheet.fsck_catalog(bigint) IS
-	'Internal: members, owners, files and other rows, of one sheet or of all, that refer to what does not exist.';
+	'Internal: members, owners, books, files and other rows, of one sheet or of all, that refer to what does not exist.';
 
 CREATE PROCEDURE sheet.fsck_all("full" boolean DEFAULT false, repair boolean DEFAULT true, after bigint DEFAULT NULL)
 	LANGUAGE c

@@ -169,6 +169,22 @@ COMMENT ON COLUMN sheet.answer.instance IS 'of one occurrence; -infinity: of all
 
 -- ---- the cells of a row ----
 
+-- The column Who: names of persons with commas or semicolons between them. A name that has one stands in quotes.
+CREATE FUNCTION sheet.persons_of(who text) RETURNS text[]
+	LANGUAGE sql IMMUTABLE PARALLEL SAFE
+	BEGIN ATOMIC
+		SELECT coalesce(sheet.list_items(string_agg(CASE WHEN p.n % 2 = 1 THEN replace(p.part, ';', ',') ELSE p.part END, '"' ORDER BY p.n), ','), '{}')
+			FROM unnest(string_to_array(who, '"')) WITH ORDINALITY p (part, n);
+	END;
+COMMENT ON FUNCTION sheet.persons_of(text) IS 'Internal: the names in a cell of the column Who; null and an empty text have none.';
+
+CREATE FUNCTION sheet.person_item(name text) RETURNS text
+	LANGUAGE sql IMMUTABLE PARALLEL SAFE
+	BEGIN ATOMIC
+		SELECT CASE WHEN name ~ '[,;"]' THEN '"' || replace(name, '"', '""') || '"' ELSE name END;
+	END;
+COMMENT ON FUNCTION sheet.person_item(text) IS 'Internal: a name as it stands in the column Who.';
+
 CREATE TYPE sheet.task_fields AS (title text, place text, who text[], starts timestamp, lasts interval, all_day boolean, zone text,
 	rule text, dates timestamp[], "except" timestamp[], remind interval);
 COMMENT ON TYPE sheet.task_fields IS 'A row of a calendar, as it is understood.';
@@ -266,7 +282,7 @@ DECLARE
 BEGIN
 	f.title := coalesce(cells->>'title', '');
 	f.place := coalesce(cells->>'place', '');
-	f.who := ARRAY(SELECT DISTINCT i.item FROM unnest(sheet.list_items(replace(coalesce(cells->>'who', ''), ';', ','), ',')) i (item)
+	f.who := ARRAY(SELECT DISTINCT i.item FROM unnest(sheet.persons_of(cells->>'who')) i (item)
 		WHERE i.item <> '' ORDER BY 1);
 	IF cardinality(f.who) > 500 THEN
 		RAISE EXCEPTION 'Who: more than 500 persons' USING ERRCODE = '22023';

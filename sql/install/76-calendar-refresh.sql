@@ -27,7 +27,7 @@ DECLARE
 BEGIN
 	IF letters IS NULL THEN
 		-- behind all contents, since a column without a name may have some
-		PERFORM sheet.set(sheet, 0, (SELECT coalesce(max(r.col), -1) + 1 FROM sheet.range(sheet) r), 'UID');
+		PERFORM sheet.set(sheet, 0, (SELECT coalesce(max(r.col), -1) + 1 FROM sheet.range(sheet, formulas => true) r), 'UID');
 		letters := (SELECT h.letters FROM sheet.calendar_header(sheet) h WHERE h.name = 'uid');
 	END IF;
 	RETURN letters;
@@ -51,7 +51,14 @@ CREATE FUNCTION sheet.row_runs(row_nos integer[]) RETURNS TABLE (low integer, hi
 	END;
 COMMENT ON FUNCTION sheet.row_runs(integer[]) IS 'Internal: these rows, which are distinct, as runs of adjacent ones.';
 
--- An apostrophe before a text is not a part of it. A row without title and start is no task. A
+CREATE FUNCTION sheet.is_task_column(name text) RETURNS boolean
+	LANGUAGE sql IMMUTABLE PARALLEL SAFE
+	BEGIN ATOMIC
+		SELECT name IN ('title', 'start', 'end', 'repeats', 'who', 'place', 'reminder', 'time zone', 'except', 'dates', 'notes', 'uid', 'instance');
+	END;
+COMMENT ON FUNCTION sheet.is_task_column(text) IS 'Internal: whether calendars know the column of this name. Others have contents of any kind.';
+
+-- An apostrophe before a text is not a part of it, but in columns that calendars do not know. A row without title and start is no task. A
 -- content that cannot be a UID counts as empty.
 CREATE FUNCTION sheet.calendar_rows(sheet bigint, row_nos integer[]) RETURNS SETOF sheet.calendar_row
 	LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -59,10 +66,11 @@ DECLARE
 	columns jsonb := (SELECT jsonb_object_agg(h.col, h.name) FROM sheet.calendar_header(sheet) h);
 BEGIN
 	-- adjacent rows are read at once
-	RETURN QUERY SELECT c."row", coalesce(jsonb_object_agg(columns->>c.col::text, btrim(regexp_replace(c.content, '^''', '')))
-			FILTER (WHERE columns->>c.col::text <> 'uid' OR octet_length(c.content) <= 255 AND c.content !~ '[[:cntrl:]]'), '{}')
+	RETURN QUERY SELECT c."row", coalesce(jsonb_object_agg(columns->>c.col::text, t.text)
+			FILTER (WHERE columns->>c.col::text <> 'uid' OR octet_length(t.text) <= 255 AND t.text !~ '[[:cntrl:]]'), '{}')
 		FROM sheet.row_runs(array_remove(row_nos, 0)) r,
-			sheet.range(sheet, format('%s:%s', r.low + 1, r.high + 1)) c
+			sheet.range(sheet, format('%s:%s', r.low + 1, r.high + 1)) c, LATERAL (SELECT CASE WHEN sheet.is_task_column(columns->>c.col::text)
+				THEN btrim(regexp_replace(c.content, '^''', '')) ELSE c.content END) t (text)
 		WHERE columns ? c.col::text AND c.content <> ''
 		GROUP BY c."row" HAVING bool_or(columns->>c.col::text IN ('title', 'start')) ORDER BY c."row";
 END

@@ -90,6 +90,21 @@ CREATE FUNCTION sheet.calendar_end(sheet_id bigint, as_uid bigint) RETURNS integ
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_calendar_end';
 COMMENT ON FUNCTION sheet.calendar_end(bigint, bigint) IS 'Internal: the row behind the last content of a calendar. Viewers.';
 
+CREATE FUNCTION sheet.is_text(content text) RETURNS boolean
+	LANGUAGE c STRICT IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'sheet_is_text';
+COMMENT ON FUNCTION sheet.is_text(text) IS
+	'Internal: whether a text, as the content of a cell, is that text: no number, boolean, date, time or formula, and without an apostrophe in front.';
+
+-- calendar_rows() reads the same text from this content. In a column that calendars do not know, the text is a content.
+CREATE FUNCTION sheet.task_content(name text, value text) RETURNS text
+	LANGUAGE sql IMMUTABLE PARALLEL SAFE
+	BEGIN ATOMIC
+		SELECT CASE WHEN sheet.is_task_column(name) AND starts_with(value, '''') OR name IN ('title', 'place', 'who', 'notes', 'uid') AND NOT sheet.is_text(value)
+			THEN '''' ELSE '' END || value;
+	END;
+COMMENT ON FUNCTION sheet.task_content(text, text) IS
+	'Internal: the content of a cell for the text of a task in the column of a name. Titles, places, persons, notes and UIDs are texts.';
+
 -- Writes the cells of a row by the names of the header. row_no null: the row behind the last content. Returns the row.
 CREATE FUNCTION sheet.put_cells(sheet_id bigint, row_no integer, cells jsonb, as_uid bigint) RETURNS integer
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -97,8 +112,8 @@ DECLARE
 	c record;
 BEGIN
 	row_no := coalesce(row_no, sheet.calendar_end(sheet_id, as_uid));
-	FOR c IN SELECT h.letters, k.value FROM jsonb_each_text(cells) k JOIN sheet.calendar_columns(sheet_id, as_uid) h ON h.name = lower(k.key) LOOP
-		PERFORM sheet.set_range(sheet_id, c.letters || row_no + 1, ARRAY[[c.value]], as_uid);
+	FOR c IN SELECT h.name, h.letters, k.value FROM jsonb_each_text(cells) k JOIN sheet.calendar_columns(sheet_id, as_uid) h ON h.name = lower(k.key) LOOP
+		PERFORM sheet.set_range(sheet_id, c.letters || row_no + 1, ARRAY[[sheet.task_content(c.name, c.value)]], as_uid);
 	END LOOP;
 	RETURN row_no;
 END
@@ -134,6 +149,23 @@ END
 $$;
 COMMENT ON FUNCTION sheet.check_cells(bigint, jsonb, bigint) IS 'Internal: raises 22023 unless the cells are a task.';
 
+-- As for sheet.share(), whoever asks learns which accounts there are. Addresses of e-mail are of people without an account.
+CREATE FUNCTION sheet.check_persons(who text, old text) RETURNS void
+	LANGUAGE plpgsql STABLE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	unknown text := (SELECT string_agg(format('"%s"', left(w.name, 40)), ', ' ORDER BY w.name COLLATE "C")
+		FROM (SELECT unnest(sheet.persons_of(who)) EXCEPT SELECT unnest(sheet.persons_of(old))) w (name)
+		WHERE w.name <> '' AND w.name !~ '@' AND NOT EXISTS (SELECT FROM sheet.account a WHERE a.name = w.name));
+BEGIN
+	IF unknown IS NOT NULL THEN
+		RAISE EXCEPTION 'Who: there is no account %', left(unknown, 200) USING ERRCODE = '22023',
+			HINT = 'Persons are names of accounts, with commas between them. A name that has a comma stands in quotes.';
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION sheet.check_persons(text, text) IS
+	'Internal: raises 22023 if a person is named that no account has as its name, and that old does not name.';
+
 CREATE FUNCTION sheet.add_task(sheet_id bigint, cells jsonb, as_uid bigint DEFAULT NULL) RETURNS text
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -142,6 +174,7 @@ BEGIN
 	PERFORM sheet.refresh_calendar(sheet_id, as_uid);
 	PERFORM sheet.check_object(cells);
 	PERFORM sheet.check_cells(sheet_id, cells, as_uid);
+	PERFORM sheet.check_persons(k.value, '') FROM jsonb_each_text(cells) k WHERE lower(k.key) = 'who';
 	PERFORM sheet.put_cells(sheet_id, NULL, (SELECT jsonb_object_agg(lower(k.key), coalesce(k.value, '')) FROM jsonb_each_text(cells) k)
 		- 'uid' - 'instance' || jsonb_build_object('uid', task_uid), as_uid);
 	PERFORM sheet.refresh_calendar(sheet_id, as_uid);
@@ -150,7 +183,7 @@ END
 $$;
 COMMENT ON FUNCTION sheet.add_task(bigint, jsonb, bigint) IS
 	'Adds a row to a calendar, from texts by the names of its header, such as {"Title": "Lunch", "Start": "2027-01-31 12:00", "End": "1 h", '
-	'"Repeats": "FREQ=WEEKLY;COUNT=10", "Who": "ann, bob"}. Returns its UID. 22023: with the column that is not understood. Editors.';
+	'"Repeats": "FREQ=WEEKLY;COUNT=10", "Who": "ann, bob"}. Returns its UID. 22023: with the column that is not understood, or a person who has no account. Editors.';
 
 CREATE FUNCTION sheet.until_text(at timestamptz) RETURNS text
 	LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -338,17 +371,19 @@ DECLARE
 	own record;
 	changed jsonb;
 	moved interval;
+	old jsonb;
 	result text := task_uid;
 BEGIN
 	SELECT * INTO t FROM sheet.find_task(sheet_id, task_uid, scope, instance, as_uid);
+	old := t.cells;
 	PERFORM sheet.check_object(cells);
 	IF scope = 'this' AND t.own_row IS NOT NULL THEN
 		SELECT k.cells, k.starts INTO own FROM sheet.tasks(sheet_id, task_uid, as_uid) k WHERE k."row" = t.own_row;
-		PERFORM sheet.check_seen(own.cells, seen);
-	ELSE
-		PERFORM sheet.check_seen(t.cells, seen);
+		old := own.cells;
 	END IF;
+	PERFORM sheet.check_seen(old, seen);
 	changed := (SELECT coalesce(jsonb_object_agg(lower(k.key), coalesce(k.value, '')), '{}') FROM jsonb_each_text(cells) k) - 'uid' - 'instance';
+	PERFORM sheet.check_persons(changed->>'who', coalesce(old->>'who', ''));
 	IF scope = 'all' OR scope = 'following' AND instance = t.starts THEN
 		moved := coalesce((sheet.read_time(changed->>'start', 'Start')).local - t.starts, '0');
 		IF moved <> '0' THEN

@@ -150,13 +150,22 @@ CREATE TABLE sheet.reminded (
 COMMENT ON TABLE sheet.reminded IS
 	'Occurrences of the last days whose reminders are or were in the outbox, whatever has become of their rows.';
 
--- An occurrence that began more than a day ago is not reminded of. If those that are known have passed, there may be others
+-- An event that has only a start counts as one of a quarter of an hour: what is due at its start is raised.
+CREATE FUNCTION sheet.is_over(starts_at timestamptz, ends_at timestamptz) RETURNS boolean
+	LANGUAGE sql STABLE PARALLEL SAFE
+	BEGIN ATOMIC
+		SELECT greatest(ends_at, starts_at + interval '15 minutes') <= now();
+	END;
+COMMENT ON FUNCTION sheet.is_over(timestamptz, timestamptz) IS 'Internal: whether an occurrence has ended; not before 15 minutes after its start.';
+
+-- An occurrence that has ended, or began more than a day ago, is not reminded of. If those that are known have passed, there may be others
 -- when the series has been expanded further.
 CREATE FUNCTION sheet.next_reminder(task sheet.task) RETURNS timestamptz
 	LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 	SELECT coalesce(
 		(SELECT o.starts_at - (task).remind FROM sheet.occurrence o
 			WHERE o.series_id = s.series_id AND o.starts_at > now() - interval '1 day' AND o.starts_at < s.until_at
+				AND NOT sheet.is_over(o.starts_at, o.ends_at)
 				AND NOT EXISTS (SELECT FROM sheet.series_except e WHERE e.series_id = o.series_id AND e.starts_at = o.starts_at OFFSET 0)
 				AND NOT EXISTS (SELECT FROM sheet.reminded m WHERE m.sheet_id = (task).sheet_id AND m.task_uid = (task).task_uid
 					AND m.starts_at = o.starts_at)
@@ -192,7 +201,7 @@ BEGIN
 		SELECT task.sheet_id, task.task_uid, o.starts_at
 		FROM sheet.series s JOIN sheet.occurrence o ON o.series_id = s.series_id JOIN sheet.sheet h ON h.sheet_id = task.sheet_id
 		WHERE s.series_id = task.series_id AND h.calendar AND h.trashed_at IS NULL AND o.starts_at < s.until_at
-			AND o.starts_at > now() - interval '1 day' AND o.starts_at <= due_until
+			AND o.starts_at > now() - interval '1 day' AND o.starts_at <= due_until AND NOT sheet.is_over(o.starts_at, o.ends_at)
 			AND NOT EXISTS (SELECT FROM sheet.series_except e WHERE e.series_id = o.series_id AND e.starts_at = o.starts_at OFFSET 0)
 			AND NOT EXISTS (SELECT FROM sheet.reminded m WHERE m.sheet_id = task.sheet_id AND m.task_uid = task.task_uid AND m.starts_at = o.starts_at)
 		ORDER BY o.starts_at LIMIT most ON CONFLICT DO NOTHING RETURNING starts_at)
@@ -219,7 +228,7 @@ COMMENT ON FUNCTION sheet.put_reminders(sheet.task) IS
 	'accounts that get some; null: none.';
 
 CREATE FUNCTION sheet.expire_reminders(ids bigint[]) RETURNS TABLE (id bigint, at timestamptz)
-	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET synchronous_commit = on AS $$
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	task sheet.task;
 	seen bigint[] := '{}';
@@ -248,6 +257,8 @@ BEGIN
 		WHERE f.created_at < now() - interval '7 days');
 	DELETE FROM sheet.notice n WHERE n.outbox_id = ANY (ARRAY(SELECT d.outbox_id FROM sheet.notice d WHERE d.outbox_id = ANY (old) FOR UPDATE SKIP LOCKED));
 	IF persons <> '{}' THEN
+		-- A reminder that somebody has seen is on the disk. Until the end of the transaction: a SET clause of the function would end with it.
+		PERFORM set_config('synchronous_commit', 'on', true);
 		-- The ring of sheet.follow has 16384 events. Pages of accounts beyond these ask within a minute.
 		PERFORM sheet.publish_reminders(p.uid) FROM (SELECT DISTINCT unnest(persons) LIMIT 1000) p (uid);
 		PERFORM pg_notify('sheet_outbox', '');
@@ -324,7 +335,7 @@ BEGIN
 		SELECT o.* INTO reminder FROM sheet.outbox o WHERE o.mail_at <= due AND o.outbox_id <> ALL (except_ids)
 			ORDER BY o.mail_at LIMIT 1 FOR UPDATE SKIP LOCKED;
 		EXIT WHEN NOT FOUND;
-		-- Reminders of events that began more than a day ago are not sent, as in put_reminders().
+		-- Reminders of events that began more than a day ago are not sent.
 		SELECT a.email INTO address FROM sheet.account a WHERE a.uid = reminder.uid AND reminder.starts_at > now() - interval '1 day'
 			AND sheet.has_mail_address(a.uid)
 			AND NOT EXISTS (SELECT FROM sheet.mailed m WHERE m.uid = a.uid AND m.day = (now() AT TIME ZONE 'UTC')::date AND m.mails >= 100);

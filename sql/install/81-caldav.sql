@@ -47,6 +47,18 @@ COMMENT ON COLUMN sheet.calendar_object.change_no IS
 COMMENT ON COLUMN sheet.calendar_object.gone IS 'no row has occurrences';
 COMMENT ON COLUMN sheet.calendar_object.extra IS 'properties that no column has, by the instance of the row (empty: the task)';
 
+-- Rows of an older dump may have such names.
+CREATE FUNCTION sheet.rename_object() RETURNS trigger
+	LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	NEW.name := gen_random_uuid() || '.ics';
+	RETURN NEW;
+END
+$$;
+COMMENT ON FUNCTION sheet.rename_object() IS 'Internal: gives an object a name that can be the end of an address.';
+CREATE TRIGGER rename_object BEFORE INSERT OR UPDATE OF name ON sheet.calendar_object FOR EACH ROW
+	WHEN (NEW.name IN ('.', '..') OR strpos(NEW.name, '/') > 0) EXECUTE FUNCTION sheet.rename_object();
+
 CREATE FUNCTION sheet.object_name(sheet bigint, uid text) RETURNS text
 	LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 	SELECT n.plain || CASE WHEN EXISTS (SELECT FROM sheet.calendar_object o WHERE o.sheet_id = sheet AND o.name = n.plain || '.ics' AND o.task_uid <> uid)
@@ -97,7 +109,7 @@ CREATE FUNCTION sheet.task_persons(task sheet.task, local timestamp, OUT who tex
 	LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 	SELECT array_agg(w.name ORDER BY w.name), array_agg(CASE WHEN a.uid IS NOT NULL
 			THEN sheet.answer_of((task).sheet_id, (task).task_uid, a.uid, coalesce(local, '-infinity')) END ORDER BY w.name)
-	FROM (SELECT DISTINCT i.item FROM unnest(sheet.list_items(replace((task).cells->>'who', ';', ','), ',')) i (item) WHERE i.item <> '') w (name)
+	FROM (SELECT DISTINCT i.item FROM unnest(sheet.persons_of((task).cells->>'who')) i (item) WHERE i.item <> '') w (name)
 		LEFT JOIN sheet.account a ON a.name = w.name
 	WHERE coalesce((task).cells->>'who', '') <> ''
 $$;
@@ -245,7 +257,7 @@ BEGIN
 		END;
 	END LOOP;
 	RETURN (SELECT coalesce(jsonb_object_agg(f.key, f.value), '{}') FROM jsonb_each_text(fresh) f
-		WHERE coalesce(old->>f.key, '') <> regexp_replace(f.value, '^''', ''));
+		WHERE coalesce(old->>f.key, '') <> f.value);
 END
 $$;
 COMMENT ON FUNCTION sheet.kept_cells(jsonb, jsonb, text) IS 'Internal: the cells of a row that must be written.';
@@ -279,7 +291,7 @@ DECLARE
 	row_no integer := (SELECT coalesce(max(t.row_no), 0) + 1 FROM sheet.task t WHERE t.sheet_id + 0 = calendar);
 BEGIN
 	IF EXISTS (SELECT FROM sheet.range(calendar, format('%s:%s', row_no + 1, row_no + 1)) r WHERE r.content <> '') THEN
-		row_no := (SELECT max(r."row") + 1 FROM sheet.range(calendar) r);
+		row_no := (SELECT max(r."row") + 1 FROM sheet.range(calendar, formulas => true) r);
 	END IF;
 	RETURN row_no;
 END
@@ -308,7 +320,7 @@ BEGIN
 	header := ARRAY(SELECT h.name FROM generate_series(0, (SELECT max(k.col) FROM sheet.calendar_header(calendar) k)) g (col)
 		LEFT JOIN sheet.calendar_header(calendar) h USING (col) ORDER BY g.col);
 	row_no := sheet.new_row(calendar);
-	PERFORM sheet.set_range(calendar, 'A' || row_no + 1, ARRAY[ARRAY(SELECT coalesce(cells->>n.name, '') FROM unnest(header) WITH ORDINALITY n (name, no)
+	PERFORM sheet.set_range(calendar, 'A' || row_no + 1, ARRAY[ARRAY(SELECT coalesce(sheet.task_content(n.name, cells->>n.name), '') FROM unnest(header) WITH ORDINALITY n (name, no)
 		ORDER BY n.no)], as_uid);
 	-- the next event of the object is put behind it
 	INSERT INTO sheet.task (sheet_id, row_no, task_uid, instance, cells) VALUES (calendar, row_no, event.task_uid, event.instance, '{}');

@@ -19,9 +19,9 @@ CREATE FUNCTION sheet.put_choice(calendar bigint, person bigint, colour text, ad
 BEGIN
 	IF colour !~ '^(#[0-9A-Fa-f]{6}([0-9A-Fa-f]{2})?)?$' THEN
 		RAISE EXCEPTION '"%" is not a colour', left(regexp_replace(colour, '[[:cntrl:]]', '', 'g'), 40) USING ERRCODE = '22023', HINT = 'Write it as #1d5fbf.';
-	ELSIF address ~ '^[0-9]*$' OR address ~ '[[:cntrl:]/]' OR octet_length(address) > 255 THEN
+	ELSIF address ~ '^([0-9]*|\.\.?)$' OR address ~ '[[:cntrl:]/]' OR octet_length(address) > 255 THEN
 		RAISE EXCEPTION 'a calendar cannot have this address' USING ERRCODE = '22023', CONSTRAINT = 'calendar-collection-location-ok',
-			DETAIL = 'It has 1 to 255 bytes, not only digits, no slash and no control characters.';
+			DETAIL = 'It has 1 to 255 bytes, not only digits, is not . or .., and has no slash and no control characters.';
 	END IF;
 	-- A calendar in the trash loses this address.
 	UPDATE sheet.calendar_choice c SET address = NULL FROM sheet.sheet s

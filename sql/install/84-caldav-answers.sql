@@ -84,8 +84,8 @@ BEGIN
 	FOREACH e IN ARRAY events LOOP
 		address := (SELECT k FROM jsonb_object_keys(e.answers) k WHERE lower(k) = lower(me.email) LIMIT 1);
 		IF strpos(lower(e.cells->>'who'), lower(me.email)) > 0 THEN
-			e.cells := e.cells || jsonb_build_object('who', (SELECT string_agg(DISTINCT CASE WHEN lower(i.item) = lower(me.email) THEN me.name ELSE i.item END, ', ')
-				FROM unnest(sheet.list_items(e.cells->>'who', ',')) i (item)));
+			e.cells := e.cells || jsonb_build_object('who', (SELECT string_agg(DISTINCT sheet.person_item(CASE WHEN lower(i.item) = lower(me.email) THEN me.name ELSE i.item END), ', ')
+				FROM unnest(sheet.persons_of(e.cells->>'who')) i (item)));
 		END IF;
 		IF address IS NOT NULL THEN
 			e.answers := e.answers || jsonb_build_object(me.name, e.answers->>address);

@@ -112,14 +112,14 @@ BEGIN
 		FROM pg_class c JOIN pg_am a ON a.oid = c.relam WHERE c.oid = ANY (members) AND c.relname IN ('log_batch', 'segment', 'version', 'version_tile')
 			AND a.amname <> 'sheetlog' ORDER BY 3;
 	RETURN QUERY SELECT 'error', 'a table is emptied by a crash', format('sheet.%I is unlogged', c.relname), format('Use ALTER TABLE sheet.%I SET LOGGED.', c.relname)
-		FROM pg_class c WHERE c.oid = ANY (members) AND c.relkind = 'r' AND c.relpersistence <> 'p' AND c.relname NOT IN ('gateway', 'import', 'import_part') ORDER BY 3;
+		FROM pg_class c WHERE c.oid = ANY (members) AND c.relkind = 'r' AND c.relpersistence <> 'p' AND c.relname NOT IN ('calculator', 'gateway', 'import', 'import_part', 'workbook_job') ORDER BY 3;
 	RETURN QUERY SELECT 'error', 'an index cannot be used', i.indexrelid::regclass::text, format('Use REINDEX INDEX %s.', i.indexrelid::regclass)
 		FROM pg_index i WHERE i.indrelid = ANY (members) AND NOT (i.indisvalid AND i.indisready) ORDER BY 3;
 	RETURN QUERY SELECT 'error', 'a table has no primary key', format('sheet.%I', c.relname), 'Create it as in the installation script, after duplicate rows are removed.'
 		FROM pg_class c WHERE c.oid = ANY (members) AND c.relkind = 'r' AND c.relname NOT IN ('log_batch', 'id_range', 'file_use')
 			AND NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary) ORDER BY 3;
 	RETURN QUERY SELECT 'warning', 'a trigger, rule or policy is on a table of the extension', pg_describe_object(o.class, o.oid, 0), 'Edits do not fire it: they are not written by SQL.'
-		FROM (SELECT 'pg_trigger'::regclass, t.oid FROM pg_trigger t WHERE t.tgrelid = ANY (members) AND NOT t.tgisinternal AND (t.tgrelid, t.tgname) NOT IN (('sheet.timer'::regclass, 'timer_changed'), ('sheet.webhook'::regclass, 'webhook_changed'), ('sheet.account'::regclass, 'account_named'))
+		FROM (SELECT 'pg_trigger'::regclass, t.oid FROM pg_trigger t WHERE t.tgrelid = ANY (members) AND NOT t.tgisinternal AND (t.tgrelid, t.tgname) NOT IN (('sheet.timer'::regclass, 'timer_changed'), ('sheet.webhook'::regclass, 'webhook_changed'), ('sheet.account'::regclass, 'account_named'), ('sheet.calendar_object'::regclass, 'rename_object'))
 			UNION ALL SELECT 'pg_policy'::regclass, p.oid FROM pg_policy p WHERE p.polrelid = ANY (members)
 			UNION ALL SELECT 'pg_rewrite'::regclass, w.oid FROM pg_rewrite w WHERE w.ev_class = ANY (members) AND w.rulename <> '_RETURN') o (class, oid) ORDER BY 3;
 	RETURN QUERY SELECT 'error', 'a constraint has not been checked', format('%I on %s', c.conname, c.conrelid::regclass), format('Use ALTER TABLE %s VALIDATE CONSTRAINT %I.', c.conrelid::regclass, c.conname)
@@ -128,6 +128,7 @@ BEGIN
 			format('Use SELECT setval(''sheet.%s'', %s).', s.name, s.used)
 		FROM (SELECT 'account_uid_seq', CASE WHEN is_called THEN last_value ELSE 0 END, (SELECT max(a.uid) FROM sheet.account a) FROM sheet.account_uid_seq
 			UNION ALL SELECT 'file_upload_id_seq', CASE WHEN is_called THEN last_value ELSE 0 END, (SELECT max(f.upload_id) FROM sheet.file f) FROM sheet.file_upload_id_seq
+			UNION ALL SELECT 'book_id_seq', CASE WHEN is_called THEN last_value ELSE 0 END, (SELECT max(b.book_id) FROM sheet.book b) FROM sheet.book_id_seq
 			UNION ALL SELECT 'sheet_number_seq', CASE WHEN q.is_called THEN q.last_value ELSE q.last_value - 1 END, (
 				SELECT (max(t.sheet_id) - coalesce(max(r.start), 1)) / coalesce(max(r.stride), 1)
 				FROM (SELECT max(t.sheet_id) AS sheet_id FROM sheet.sheet t) t LEFT JOIN sheet.id_range r ON true)

@@ -8,21 +8,23 @@ CREATE OR REPLACE FUNCTION sheet.granted(OUT grantee text, OUT privilege text, O
 	SELECT g.grantee, g.privilege, g.kind, n.name FROM (VALUES
 		('public', 'USAGE', 'SCHEMA', 'sheet'),
 		('public', 'USAGE', 'TYPE', 'applied logged_edit'),
-		('public', 'SELECT', 'TABLE', 'cache_stats cells links list locks log paste_stats timer_stats version_stats'),
+		('public', 'SELECT', 'TABLE', 'books cache_stats cells links list locks log paste_stats timer_stats version_stats'),
 		-- these check what the caller may do
 		('public', 'EXECUTE', 'ROUTINE', 'access account_files account_sheets am_check as_table at cache_stats_read check_role column_names
 			commit create create_view current_uid delete_columns delete_rows diff diff_properties export_csv file_delete file_usage fsck fsck_all
-			get history import_csv import_csv_into info insert_columns insert_rows label_version link_account list_column list_items lock locked locks_read
+			get history import_csv import_csv_into import_file import_rows info insert_columns insert_rows label_version link_account list_column list_items lock locked locks_read
 			log_edits member_role members newest_version open_link properties purge range read_cells read_csv recover rename
 			change_link create_link links revoke_link
 			change_webhook create_webhook delete_webhook test_webhook webhooks
 			require_lock role_of rollback saved_versions sees_all set set_property set_range share share_link split tag_counts timer_stats_read trash trim
 			unlock unshare version_stats_read versions'),
 		('public', 'EXECUTE', 'ROUTINE', 'paste_create paste_get paste_stats_read'),
+		('public', 'EXECUTE', 'ROUTINE', 'account_books add_tab book_info book_members change_tab create_book duplicate_book duplicate_tab
+			move_tab purge_book recover_book rename_book share_book tab tabs trash_book unshare_book'),
 		('public', 'EXECUTE', 'ROUTINE', 'create_token revoke_token tokens'),
-		('public', 'EXECUTE', 'ROUTINE', 'add_task agenda answer busy calendar_columns calendar_end calendar_entries calendar_header calendar_zone change_task check_cells check_object
-			check_rule check_seen common_gap create_calendar cut_rule cut_task delete_task find_task month_dots move_instances moved_cells moved_end occurrences put_cells read_end read_length read_rule
-			read_task read_time read_times refresh_calendar rule_until rule_without_end set_calendar task_before task_from tasks time_text times_between until_text zone_time'),
+		('public', 'EXECUTE', 'ROUTINE', 'add_task agenda answer busy calendar_columns calendar_end calendar_entries calendar_header calendar_zone change_task check_cells check_object check_persons
+			check_rule check_seen common_gap create_calendar cut_rule cut_task delete_task find_task is_task_column is_text month_dots move_instances moved_cells moved_end occurrences person_item persons_of put_cells read_end read_length read_rule
+			read_task read_time read_times refresh_calendar rule_until rule_without_end set_calendar task_before task_content task_from tasks time_text times_between until_text zone_time'),
 		('public', 'EXECUTE', 'ROUTINE', 'caldav_calendar caldav_changes caldav_delete caldav_get caldav_list caldav_name caldav_put
 			caldav_busy caldav_email caldav_find caldav_make caldav_query choose_calendar ics_zone'),
 		('public', 'USAGE', 'TYPE', 'calendar_event calendar_part calendar_row task_fields'),
@@ -35,8 +37,11 @@ CREATE OR REPLACE FUNCTION sheet.granted(OUT grantee text, OUT privilege text, O
 			count_link_uses enter_link guest_left has_link link_target link_write published published_cells
 			account_revoke_token account_revoke_tokens account_seen account_set_password account_token_revoked apply claim client_acknowledged coordinator_acquire
 			coordinator_holder doctor file_abort file_begin file_by_digest file_end file_get file_info file_list file_put follow holders import_abort import_begin
-			import_end import_put open_link_digest paste_viewed read_properties read_version register_opening release report_gateway tail'),
+			import_end import_put open_link_digest paste_viewed read_properties read_version register_opening release report_calculator report_gateway tail'),
 		('sheet_gateway', 'EXECUTE', 'ROUTINE', 'calendar_feed end_mail lock_mail take_mail take_reminders'),
+		('sheet_gateway', 'EXECUTE', 'ROUTINE', 'computed_seq computed_sheets put_values tabs_to_read to_compute to_compute_again'),
+		('sheet_gateway', 'EXECUTE', 'ROUTINE', 'workbook_begin workbook_done workbook_end workbook_keep workbook_part workbook_put workbook_ready
+			workbook_state workbook_take'),
 		('sheet_gateway', 'EXECUTE', 'ROUTINE', 'token_find token_used write_cells'),
 		('sheet_gateway', 'EXECUTE', 'ROUTINE', 'end_webhook take_webhooks watched_sheets')
 	) g (grantee, privilege, kind, names), regexp_split_to_table(g.names, '[[:space:]]+') n (name)

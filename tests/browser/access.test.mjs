@@ -85,7 +85,7 @@ test('the page for everybody', { timeout: 420000 }, async (t) => {
 		await goOn('dialog .album img');
 		await check('files');
 		await page.keyboard.press('Escape');
-		await page.locator('.heading button').click();
+		await page.locator('.heading .primary').click();
 		await goOn('dialog form');
 		await check('new sheet');
 		await page.keyboard.press('Escape');

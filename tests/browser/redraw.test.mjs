@@ -76,6 +76,26 @@ test('the rows that others change', { timeout: 240000 }, async (t) => {
 		await done;
 		await isDrawn();
 	};
+	/** While `action` runs, Univer's layers do not become dirty by themselves: a busy browser does this later than its next frame. */
+	const withLateLayers = async (action) => {
+		await ann.page.evaluate(() => {
+			const Channel = window.MessageChannel;
+			const held = [];
+			window.MessageChannel = function () {
+				const channel = new Channel();
+				const { port2 } = channel;
+				port2.postMessage = (message) => held.push(() => MessagePort.prototype.postMessage.call(port2, message));
+				return channel;
+			};
+			window.releaseLayers = () => {
+				window.MessageChannel = Channel;
+				for (const send of held) send();
+			};
+		});
+		await action();
+		await ann.page.evaluate(() => window.releaseLayers());
+		await isDrawn();
+	};
 	const picture = () => ann.grid.screenshot();
 	/** A picture after everything has been drawn again. */
 	const wholePicture = async () => {
@@ -121,6 +141,27 @@ test('the rows that others change', { timeout: 240000 }, async (t) => {
 			await write(ben, cells(1 + random(4)));
 			await looksRight(`round ${round}`);
 		}
+	});
+
+	await t.test('scrolling after the first click, while all cells are to be drawn again', async () => {
+		// The first click in a grid reads texts of functions. When they are there, Univer draws all cells again.
+		const { ben: first } = await meet();
+		await write(first, cells(1));
+		const texts = ann.page.waitForResponse((response) => /\/en-US-/.test(response.url()));
+		await ann.goTo('C3');
+		await (await texts).finished();
+		await ann.frames();
+		const { ben } = await meet();
+		await write(ben, cells(250));
+		await withLateLayers(async () => {
+			await ann.goTo('C3');
+			await isDrawn();
+			await ann.page.keyboard.press('ArrowDown'); // another layer is drawn
+			await isDrawn();
+			await ann.page.mouse.wheel(60, 0);
+			await isDrawn();
+		});
+		await looksRight('scrolled');
 	});
 
 	await t.test('a page at rest draws nothing', async () => {

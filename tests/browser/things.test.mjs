@@ -184,12 +184,12 @@ test('around the grid', { timeout: 420000 }, async (t) => {
 		assert.equal((await taken('header.bar'))[0], true, 'a browser would open the file in place of the page');
 		assert.equal(await page.locator('main.sheets.dropping').count(), 1);
 		await page.dispatchEvent('header.bar', 'drop', { dataTransfer: dropped });
-		await says(ann, 'Line 2, field 2: a quotation mark is misplaced, or not closed. Nothing was imported.');
+		await says(ann, 'Line 2, field 2: a quotation mark is misplaced, or not closed, or the line is no JSON array. Nothing was imported.');
 		await page.keyboard.press('Escape');
 		const other = path.join(directory, 'köln.csv');
 		await fs.writeFile(other, Buffer.from('Ort;Wert;Maß\nK\u00f6ln;1.234,5;"5" Rohr\n', 'latin1'));
 		await page.locator('input[type=file]').setInputFiles(other);
-		await says(ann, 'Line 2, field 3: a quotation mark is misplaced, or not closed. Nothing was imported.');
+		await says(ann, 'Line 2, field 3: a quotation mark is misplaced, or not closed, or the line is no JSON array. Nothing was imported.');
 		const dialog = page.getByRole('dialog', { name: 'Import CSV' });
 		const shown = () => dialog.locator('td').allTextContents();
 		assert.equal(await page.getByRole('button', { name: 'Import', exact: true }).isDisabled(), true);
@@ -207,13 +207,32 @@ test('around the grid', { timeout: 420000 }, async (t) => {
 		await dialog.getByLabel('Separator').selectOption(';');
 		await waitUntil(async () => (await shown())[0] === 'Ort', 'the separator again');
 		await page.getByRole('button', { name: 'Import', exact: true }).click();
-		await ann.untilOpen();
 		await says(ann, 'Fields with misplaced quotation marks: 1, the first one in line 2.');
+		await ann.untilOpen();
 		assert.deepEqual(await ann.cells('A1', 'A2', 'B2', 'C2'), ['Ort', 'Köln', '1234.5', '5 Rohr']);
 		await cluster.psql("SELECT sheet.purge(sheet_id) FROM sheet.sheet WHERE name = 'köln'");
 		await toList(ann);
+		// Formulas and codes stay texts, unless the user takes them for what they look like.
+		const codes = path.join(directory, 'Codes.csv');
+		await fs.writeFile(codes, '=1+1,1E5,+49301234,007,12\n');
+		for (const [taken, formulas, values, stored] of [
+			[false, [], ['12'], "'=1+1|'1E5|'+49301234|007|12"],
+			[true, ['=1+1'], ['1E5', '+49301234', '12'], '=1+1|1E5|+49301234|007|12'],
+		]) {
+			await page.locator('input[type=file]').setInputFiles(codes);
+			assert.equal(await dialog.getByLabel('Take fields that begin with =').isChecked(), false);
+			await dialog.getByLabel('Take fields that begin with =').setChecked(taken);
+			await waitUntil(async () => (await dialog.locator('td.value').allTextContents()).join() === values.join(), 'the preview');
+			assert.deepEqual(await dialog.locator('td.formula').allTextContents(), formulas);
+			assert.deepEqual(await shown(), ['=1+1', '1E5', '+49301234', '007', '12']);
+			await page.getByRole('button', { name: 'Import', exact: true }).click();
+			await ann.untilOpen();
+			assert.equal(await cluster.psql("SELECT string_agg(content, '|') FROM sheet.sheet s, sheet.range(s.sheet_id) WHERE name = 'Codes'"), stored);
+			await cluster.psql("SELECT sheet.purge(sheet_id) FROM sheet.sheet WHERE name = 'Codes'");
+			await toList(ann);
+		}
 		// Excel's own: semicolons, and UTF-16 with tabs.
-		for (const [name, bytes] of [['Semikolon.csv', '\ufeffName;Wert, EUR\r\nMüller;"3;5"\r\n'], ['Unicode.txt', Buffer.from('\ufeffName\tWert, EUR\r\nMüller\t3;5\r\n', 'utf16le')]]) {
+		for (const [name, bytes] of [['Semikolon.csv', '\ufeffName;Wert, EUR\r\nMüller;"3;5"\r\n'], ['Sep.csv', 'sep=;\r\nName;Wert, EUR\r\nMüller;"3;5"\r\n'], ['Unicode.txt', Buffer.from('\ufeffName\tWert, EUR\r\nMüller\t3;5\r\n', 'utf16le')]]) {
 			await fs.writeFile(path.join(directory, name), bytes);
 			await toList(ann);
 			await importFile(page, path.join(directory, name));
@@ -307,8 +326,8 @@ test('around the grid', { timeout: 420000 }, async (t) => {
 		const holdAnswer = () => {
 			let release;
 			const held = new Promise((resolve) => (release = resolve));
-			const asked = page.waitForRequest('**/getuser');
-			return page.route('**/getuser', async (route) => (await held, route.continue()), { times: 1 }).then(() => ({ asked, release }));
+			const asked = page.waitForRequest('**/v2/sheets?*');
+			return page.route('**/v2/sheets?*', async (route) => (await held, route.continue()), { times: 1 }).then(() => ({ asked, release }));
 		};
 		const first = await holdAnswer();
 		await toList(ann);

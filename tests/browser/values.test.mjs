@@ -50,6 +50,22 @@ test('values', { timeout: 420000 }, async (t) => {
 		for (const person of [ann, bob]) await person.untilShows('B1', '101247');
 	});
 
+	await step('a formula stays as it was typed, but for the case of names', async () => {
+		const formulas = [
+			['=IF(2>1.50,"right","WRONG")', 'right'],
+			['=100.00*2&"z"', '200z'],
+			['=sum(1.0,2.0)&"abc"', '3abc', '=SUM(1.0,2.0)&"abc"'],
+			['=TEXT(1234.50,"0.00")', '1234.50'],
+			['=IF(1.0=1,"yes","no")', 'yes'],
+			['=1E-3*1000&" 1.50"&if(true,.5,"x")', '1 1.500.5', '=1E-3*1000&" 1.50"&IF(TRUE,.5,"x")'],
+		];
+		await types(ann, 'B', formulas.map(([typed, shown, content = typed]) => [typed, content, shown]));
+		for (let i = 0; i < formulas.length; i++) {
+			await edited(bob, `B${i + 1}`);
+			assert.equal(await sql(`B${i + 1}`), formulas[i][2] ?? formulas[i][0]);
+		}
+	});
+
 	await step('an apostrophe makes a text, which it does not show', async () => {
 		await types(bob, 'C', [["'007", '007'], ["'12", "'12", '12'], ["'=1+1", "'=1+1", '=1+1'], ["'3 April 2024", '3 April 2024'], ["'TRUE", "'TRUE", 'TRUE'], ["'Bob", 'Bob']]);
 		for (const [name, text] of [['C2', "'12"], ['C3', "'=1+1"], ['C4', "'3 April 2024"], ['C6', 'Bob']]) assert.equal(await edited(ann, name), text);

@@ -4,6 +4,7 @@
  *  - moving nothing changes nothing, and what is deleted right after it was inserted leaves the formula as it was;
  *  - only references change: with each digit, letter and #REF! of references taken away, both texts are the same;
  *  - UTF-8 stays UTF-8, and the new text is not too long;
+ *  - a sheet that is renamed has the new name everywhere;
  *  - deleting lines in two steps is the same as in one.
  */
 #include "common/formula_shift.h"
@@ -15,11 +16,23 @@
 
 #define TEXT_MAX SHEET_MAX_CONTENT_BYTES
 
+static bool names_meant; /* whether names of sheets mean the one that changes */
+
+/* All names do but those that end with "y". */
+static bool
+is_short(const void *arg, const char *name, size_t len)
+{
+	FUZZ_CHECK(len > 0 && len <= FORMULA_NAME_MAX);
+	return name[len - 1] != 'y';
+}
+
 static FormulaShift
 shift(const char *text, uint32_t len, const LineChange *change, char *to, uint32_t *to_len)
 {
 	char *exact = fuzz_copy(text, len);
-	FormulaShift done = formula_shift((EditText){exact, len}, formula_move_lines, change, to, to_len);
+	FormulaChange call = {
+		.move = formula_move_lines, .move_arg = change, .own = true, .is_name = names_meant ? is_short : NULL};
+	FormulaShift done = formula_shift((EditText){exact, len}, &call, to, to_len);
 
 	if (done == FORMULA_SAME)
 	{
@@ -73,13 +86,31 @@ count(const char *text, size_t len, const char *word)
 	return n;
 }
 
-/* Whether a change has made references to words that a further change cannot move: #REF!, #N/A from #N/B1, or LOG10,
- * which is a function or a reference, depending on what follows (formula_shift.c). */
+/* Whether a change has made references to words that a further change cannot move: #REF!, which replaces a name that
+ * may have had one in it, #N/A from #N/B1, or LOG10, which is a function or a reference, depending on what follows
+ * (formula_shift.c). */
 static bool
 has_lost(const char *before, size_t before_len, const char *text, size_t len)
 {
-	return count(text, len, "#REF!") != count(before, before_len, "#REF!") ||
+	return count(text, len, "#REF!") != (names_meant ? 0 : count(before, before_len, "#REF!")) ||
 		   count(text, len, "#N/A") != count(before, before_len, "#N/A") || count(text, len, "LOG10") > 0;
+}
+
+/* What was renamed has the new name, and no name is left that meant the sheet. */
+static void
+check_renaming(const char *text, uint32_t len)
+{
+	static char to[TEXT_MAX], again[TEXT_MAX];
+	const FormulaChange first = {.is_name = is_short, .new_name = "'xy'"},
+						second = {.is_name = is_short, .new_name = "x"};
+	uint32_t to_len, again_len;
+
+	if (formula_shift((EditText){text, len}, &first, to, &to_len) != FORMULA_SHIFTED)
+		return;
+	FUZZ_CHECK(formula_has_names((EditText){text, len}));
+	FUZZ_CHECK(!utf8_check(text, len, NULL) || utf8_check(to, to_len, NULL));
+	FUZZ_CHECK(memmem(to, to_len, "'xy'!", 5) != NULL);
+	FUZZ_CHECK(formula_shift((EditText){to, to_len}, &second, again, &again_len) == FORMULA_SAME);
 }
 
 int
@@ -87,6 +118,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static char once[TEXT_MAX], again[TEXT_MAX], both[TEXT_MAX];
 	uint32_t once_len, again_len, both_len, len;
+	const FormulaChange nothing = {.move = move_nothing, .own = true, .is_name = is_short};
 	LineChange change, back;
 	const char *text;
 	FormulaShift done;
@@ -102,13 +134,16 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		change.n = 1;
 	text = (const char *) data + 5;
 	len = (uint32_t) size - 5;
-	FUZZ_CHECK(formula_shift((EditText){text, len}, move_nothing, NULL, once, &once_len) == FORMULA_SAME);
+	names_meant = data[0] & 8;
+	FUZZ_CHECK(formula_shift((EditText){text, len}, &nothing, once, &once_len) == FORMULA_SAME);
+	check_renaming(text, len);
 	done = shift(text, len, &change, once, &once_len);
 	if (done == FORMULA_TOO_LONG)
 		return 0;
 	FUZZ_CHECK(done == FORMULA_SAME || once_len != len || memcmp(once, text, len) != 0);
 	FUZZ_CHECK(!utf8_check(text, len, NULL) || utf8_check(once, once_len, NULL));
-	check_rest(text, len, once, once_len);
+	if (!names_meant || !has_lost(text, len, once, once_len)) /* #REF! replaces a name, too */
+		check_rest(text, len, once, once_len);
 	if (change.insert && !has_lost(text, len, once, once_len) && change.at < 10000)
 	{
 		back = change;

@@ -56,7 +56,7 @@ async function done(status, method, path, body, options) {
 const newToken = (scopes, { user = anna, ...rest } = {}) =>
 	done(201, 'POST', '/v2/tokens', { label: `for ${scopes}`, scopes, ...rest }, { token: user.token });
 
-const cells = async (range = 'A1:Z100', sheet = fid, options) => (await done(200, 'GET', `/v2/sheets/${sheet}/cells?range=${range}`, undefined, options)).cells;
+const cells = async (range = 'A1:Z100', sheet = fid, options) => (await done(200, 'GET', `/v2/sheets/${sheet}/cells?range=${range}&formulas=true`, undefined, options)).cells;
 const put = (range, values, options, query = '') => api('PUT', `/v2/sheets/${fid}/cells?range=${range}${query}`, { values }, options);
 
 describe('access tokens', () => {
@@ -429,7 +429,7 @@ describe('sheets', () => {
 		const path = `/v2/sheets/${id}`;
 		assert.equal(made.headers.location, path);
 		const { createdAt, updatedAt, ...rest } = await done(200, 'GET', path);
-		assert.deepEqual(rest, { id, name: 'Plan', owner: anna.username, role: 'owner', trashed: false, seq: 1, rows: 20, cols: 5 });
+		assert.deepEqual(rest, { id, name: 'Plan', owner: anna.username, role: 'owner', trashed: false, book: null, seq: 1, rows: 20, cols: 5 });
 		assert.ok(Math.abs(Date.parse(createdAt) - Date.now()) < 600000 && Date.parse(updatedAt) >= Date.parse(createdAt));
 		await done(200, 'PATCH', path, { name: 'Other plan' });
 		assert.equal((await done(200, 'GET', path)).name, 'Other plan');
@@ -453,7 +453,7 @@ describe('sheets', () => {
 		for (const name of ['a', 'b', 'c']) ids.push((await done(201, 'POST', '/v2/sheets', { name }, { token: carl.token })).id);
 		const all = await done(200, 'GET', '/v2/sheets', undefined, { token: carl.token });
 		assert.deepEqual([all.sheets.map(({ id }) => id).sort(), all.next], [ids.sort(), null]);
-		assert.deepEqual(Object.keys(all.sheets[0]).sort(), ['createdAt', 'id', 'name', 'owner', 'role', 'trashed', 'updatedAt']);
+		assert.deepEqual(Object.keys(all.sheets[0]).sort(), ['book', 'createdAt', 'id', 'name', 'owner', 'role', 'trashed', 'updatedAt']);
 		const seen = [];
 		for (let next = ''; next !== null;) {
 			const page = await done(200, 'GET', `/v2/sheets?limit=2${next && `&after=${encodeURIComponent(next)}`}`, undefined, { token: carl.token });

@@ -62,6 +62,12 @@ test('a program finds its calendars', async () => {
 	const anybody = await done(401, null, 'PROPFIND', '/dav/', undefined, { depth: 0 });
 	assert.equal(anybody.headers['www-authenticate'], 'Basic realm="pg_sheet"');
 	await done(401, { ...anna, password: 'pgs_wrong' }, 'PROPFIND', '/dav/');
+	// some programs ask the address alone
+	assert.equal((await done(401, null, 'PROPFIND', '/')).headers['www-authenticate'], 'Basic realm="pg_sheet"');
+	const bare = responses(await propfind(anna, '/', '<current-user-principal/><resourcetype/>', 1));
+	assert.deepEqual(bare.map(([href]) => href), ['/', home(anna)]);
+	assert.ok(bare[0][1].includes(`<href>${home(anna)}</href>`), bare[0][1]);
+	await done(405, anna, 'PUT', '/');
 	const options = await done(204, null, 'OPTIONS', '/dav/');
 	assert.match(options.headers.dav, /calendar-access/);
 	assert.match(options.headers.allow, /PROPFIND.*REPORT/);
@@ -295,6 +301,75 @@ test('what a calendar cannot have is refused, and nothing is stored', async () =
 	await done(403, anna, 'DELETE', at);
 	assert.equal(await cluster.psql(`SELECT max(seq) FROM sheet.log WHERE sheet_id = ${id}`), before);
 	await done(404, anna, 'GET', `${at}new.ics`);
+});
+
+test('names that programs take for the address of the calendar, or for several names, are refused; none is listed', async () => {
+	const id = await calendarOf(anna);
+	const at = `${home(anna)}${id}/`;
+	await done(201, anna, 'PUT', `${at}known.ics`, event('known', weekly));
+	for (const name of ['.', '..', '%2E', '.%2e', '', '/', 'a/b', 'a%2Fb', './', '%2Fx'])
+		assert.equal((await done(403, anna, 'PUT', `${at}${name}`, event('new', weekly))).status, 403, name);
+	assert.match((await done(403, anna, 'PUT', `${at}.`, event('new', weekly))).text, /<C:valid-calendar-data\/>.*must not be \. or \.\./s);
+	for (const name of ['.', '..', '%2e%2E']) await done(403, { ...anna, password: await tokenOf(anna, ['admin']) }, 'MKCALENDAR', `${home(anna)}${name}`);
+	assert.equal((await rows(id)).length, 1);
+	// as a dump of before has them
+	await done(201, anna, 'PUT', `${at}second.ics`, event('second', weekly));
+	await cluster.psql(`UPDATE sheet.calendar_object SET name = CASE task_uid WHEN 'known' THEN '.' ELSE 'a/b' END WHERE sheet_id = ${id}`);
+	const hrefs = responses(await propfind(anna, at, '<getetag/>', 1)).map(([href]) => href).slice(1);
+	assert.equal(hrefs.length, 2);
+	for (const href of hrefs) {
+		assert.match(href.slice(at.length), /^[0-9a-f-]{36}\.ics$/);
+		await done(204, anna, 'DELETE', href);
+	}
+	assert.deepEqual(await rows(id), []);
+});
+
+test('titles, places and persons that look like something else are texts, whoever has written them', async () => {
+	const titles = ["'s-Hertogenbosch trip", "'", "''12", '=2+3', '=', '12', '1e5', '+4930', '2027-01-04', '10:30', 'TRUE', "O'Neill", "it's"];
+	const id = await calendarOf(anna);
+	const at = `${home(anna)}${id}/`;
+	const json = async (method, path, body) => {
+		const text = JSON.stringify(body);
+		const answer = await request(gateway, method, `/v2/calendars/${id}/tasks${path}`, {
+			headers: { authorization: `Bearer ${anna.token}`, ...(text && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }) },
+			body: text,
+		});
+		assert.ok([200, 201].includes(answer.status), answer.text);
+		return answer.json;
+	};
+	/** The texts that cells show: without the apostrophe that makes them texts. Formulas and dates show something else. */
+	const shown = async (column) => {
+		const contents = (await cluster.rows(`SELECT r.content FROM sheet.range(${id}, '${column}2:${column}100') r WHERE r.content <> '' ORDER BY r."row"`)).map(({ content }) => content);
+		for (const content of contents) assert.ok(!/^(=.|[-+0-9.]|TRUE)/.test(content), content);
+		return contents.map((content) => content.replace(/^'/, ''));
+	};
+	const uids = [];
+	for (const title of titles) uids.push((await json('POST', '', { cells: { Title: title, Place: title, Who: anna.username, Notes: title, Start: '2027-01-04 09:00' } })).uid);
+	for (const column of ['A', 'F']) assert.deepEqual(await shown(column), titles);
+	for (const [n, uid] of uids.entries()) {
+		const { cells } = await json('GET', `/${uid}`);
+		assert.deepEqual([cells.title, cells.place, cells.notes], [titles[n], titles[n], titles[n]]);
+		// as a dialog, and as a program sends back what it has read
+		await json('PATCH', `/${uid}`, { cells: { Title: `${titles[n]}!`, Place: '' } });
+		await json('PATCH', `/${uid}`, { cells: { Title: titles[n], Place: titles[n] }, seen: { Title: `${titles[n]}!` } });
+		const name = await cluster.psql(`SELECT sheet.caldav_name(${id}, '${uid}')`);
+		const { text } = await done(200, anna, 'GET', `${at}${name}`);
+		assert.ok(text.includes(`SUMMARY:${titles[n]}\r\n`) && text.includes(`LOCATION:${titles[n]}\r\n`), text);
+		const before = await cluster.psql(`SELECT max(seq) FROM sheet.log WHERE sheet_id = ${id}`);
+		await done(204, anna, 'PUT', `${at}${name}`, text);
+		assert.equal(await cluster.psql(`SELECT max(seq) FROM sheet.log WHERE sheet_id = ${id}`), before, 'nothing has changed');
+		await done(204, anna, 'PUT', `${at}${name}`, text.replace('SUMMARY:', 'SUMMARY:x'));
+		await done(204, anna, 'PUT', `${at}${name}`, text);
+	}
+	for (const column of ['A', 'F']) assert.deepEqual(await shown(column), titles);
+	assert.deepEqual((await rows(id)).map(({ title }) => title), titles);
+	// from a program, with a UID that looks like a formula
+	for (const [n, title] of titles.entries()) await done(201, anna, 'PUT', `${at}${n}.ics`, event(`=${n}`, ['DTSTART:20270104T090000Z', `SUMMARY:${title}`]));
+	assert.deepEqual(await shown('A'), [...titles, ...titles]);
+	for (const [n, title] of titles.entries()) {
+		const { text } = await done(200, anna, 'GET', `${at}${n}.ics`);
+		assert.ok(text.includes(`SUMMARY:${title}\r\n`) && text.includes(`UID:=${n}\r\n`), text);
+	}
 });
 
 test('XML that does harm is refused', async () => {

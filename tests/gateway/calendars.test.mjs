@@ -131,6 +131,7 @@ describe('calendars over HTTP', () => {
 			[{ Reminder: 'early' }, 'reminder'],
 			[{ 'Time zone': 'Mars/Base' }, 'zone'],
 			[{ Colour: 'red' }, 'column'],
+			[{ Who: `${anna.username}, nobody of that name` }, 'who'],
 		];
 		for (const [cells, code] of wrong) {
 			const answer = await send(anna, 'POST', `/${id}/tasks`, { cells: { ...good, ...cells } });
@@ -140,7 +141,13 @@ describe('calendars over HTTP', () => {
 		const many = await add(id, { ...good, Repeats: 'FREQ=DAILY;COUNT=30000' });
 		assert.match((await send(anna, 'GET', `/${id}/tasks/${many}`)).problem, /^Repeats: /);
 		const uid = await add(id, good);
+		const stranger = await send(anna, 'PATCH', `/${id}/tasks/${uid}`, { cells: { Who: 'nobody of that name' } });
+		assert.deepEqual([stranger.status, stranger.code, stranger.data], [400, 'who', 'Who: there is no account "nobody of that name"']);
+		// an address is of somebody who has no account
+		assert.equal((await send(anna, 'PATCH', `/${id}/tasks/${uid}`, { cells: { Who: `somebody@example.org, ${ben.username}` } })).uid, uid);
 		const status = async (...request) => (await send(...request)).status;
+		for (const list of ['7,', ',7', '7,,8', ',', '99999999999999999999', '0'])
+			assert.match((await send(anna, 'GET', `/entries?from=2031-01-01T00:00:00Z&to=2031-02-01T00:00:00Z&calendars=${list}`)).data, /^calendars is a list/, list);
 		assert.equal(await status(anna, 'PATCH', `/${id}/tasks/${uid}`, { cells: {}, scope: 'some' }), 400);
 		assert.equal(await status(anna, 'PATCH', `/${id}/tasks/${uid}`, { cells: {}, scope: 'this', instance: 'x' }), 400);
 		assert.equal(await status(anna, 'PATCH', `/${id}/tasks/${uid}`, { cells: [] }), 400);

@@ -7,8 +7,9 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import http from 'node:http';
+import net from 'node:net';
 import path from 'node:path';
-import { Cluster, waitUntil } from '../lib/cluster.mjs';
+import { Cluster, PsqlSession, waitUntil } from '../lib/cluster.mjs';
 import { Editor, call, newSheet, post, register, request } from '../lib/client.mjs';
 
 let cluster;
@@ -26,8 +27,9 @@ after(() => cluster?.stop());
 const bearer = (user) => ({ authorization: `Bearer ${user.token}` });
 const ends = ['.csv', '.tsv', '.jsonl'];
 const download = (user, fid, end = '.csv') => request(gateway, 'GET', `/v2/sheets/${fid}${end}`, { headers: bearer(user) });
+/** Of CSV whose fields are contents, as those of a download. */
 const upload = (user, name, body, headers = {}) =>
-	request(gateway, 'POST', `/v2/sheets/import?name=${encodeURIComponent(name)}`, { headers: { ...bearer(user), 'content-type': 'text/csv', ...headers }, body });
+	request(gateway, 'POST', `/v2/sheets/import?formulas=true&name=${encodeURIComponent(name)}`, { headers: { ...bearer(user), 'content-type': 'text/csv', ...headers }, body });
 const sheets = async (user) => (await call(gateway, '/getuser', { token: user.token }, 10)).sheets;
 /** A download that its client does not read. */
 const mute = (user, fid, end = '.csv') =>
@@ -48,7 +50,7 @@ test('CSV becomes a sheet of the account, which is downloaded as the same CSV', 
 		const fid = made.json.id;
 		const listed = (await sheets(anna)).find((sheet) => sheet.fid === fid);
 		assert.deepEqual([listed.name, listed.owner], ['Größe & "mehr"', anna.username]);
-		const got = await download(anna, fid);
+		const got = await download(anna, fid, '.csv?formulas=true');
 		assert.equal(got.status, 200, got.text);
 		assert.equal(got.text, csv);
 		assert.equal(got.headers['content-type'], 'text/csv; charset=utf-8');
@@ -85,7 +87,7 @@ test('the same rows and columns as TSV and JSON Lines, of the sheet or a range',
 		['.tsv', 'text/tab-separated-values; charset=utf-8', 'a,b\t"tab\there"\t"""quoted"""\t\r\n\t\t\t\r\n=A1+1\t\t"two\r\nlines"\täöü 表 🙂\\\r\n', '"tab\there"\t"""quoted"""\r\n\t\r\n\t"two\r\nlines"\r\n'],
 		['.jsonl', 'application/jsonl', rows.map((row) => `${JSON.stringify(row)}\n`).join(''), rows.map((row) => `${JSON.stringify(row.slice(1, 3))}\n`).join('')],
 	]) {
-		const got = await download(anna, made.json.id, end);
+		const got = await download(anna, made.json.id, `${end}?formulas=true`);
 		assert.deepEqual([got.status, got.headers['content-type'], got.text], [200, type, all], end);
 		assert.equal(got.headers['content-disposition'], `attachment; filename*=UTF-8''${encodeURIComponent('Größe')}${end}`);
 		for (const ref of ['B1:C3', 'c9:b1', '%24B%3AC']) assert.equal((await download(anna, made.json.id, `${end}?ref=${ref}`)).text, part, `${end} ${ref}`);
@@ -93,16 +95,32 @@ test('the same rows and columns as TSV and JSON Lines, of the sheet or a range',
 		const head = await request(gateway, 'HEAD', `/v2/sheets/${made.json.id}${end}?ref=A1`, { headers: bearer(anna) });
 		assert.deepEqual([head.status, head.headers['content-type'], head.text], [200, type, ''], end);
 	}
-	const again = await upload(anna, 'again', (await download(anna, made.json.id, '.csv?ref=A1:D3')).text);
-	assert.equal((await download(anna, again.json.id, '.jsonl')).text, (await download(anna, made.json.id, '.jsonl')).text);
+	const again = await upload(anna, 'again', (await download(anna, made.json.id, '.csv?ref=A1:D3&formulas=true')).text);
+	assert.equal((await download(anna, again.json.id, '.jsonl?formulas=true')).text, (await download(anna, made.json.id, '.jsonl?formulas=true')).text);
 });
 
 test('formulas are escaped on demand', async () => {
 	const { id } = (await upload(anna, 'formulas', '=A1,-1,"+\t1",a=1\n')).json;
-	assert.equal((await download(anna, id, '.csv?escape_formulas=true')).text, "'=A1,'-1,\"'+\t1\",a=1\r\n");
+	assert.equal((await download(anna, id, '.csv?escape_formulas=true&formulas=true')).text, "'=A1,'-1,\"'+\t1\",a=1\r\n");
 	assert.equal((await download(anna, id, '.tsv?escape_formulas=true&ref=B1:D1')).text, "'-1\t\"'+\t1\"\ta=1\r\n");
-	assert.equal((await download(anna, id, '.tsv?escape_formulas=false')).text, '=A1\t-1\t"+\t1"\ta=1\r\n');
-	assert.equal((await download(anna, id, '.jsonl')).text, '["=A1","-1","+\\t1","a=1"]\n');
+	assert.equal((await download(anna, id, '.tsv?escape_formulas=false&formulas=true')).text, '=A1\t-1\t"+\t1"\ta=1\r\n');
+	assert.equal((await download(anna, id, '.jsonl?formulas=true')).text, '["=A1","-1","+\\t1","a=1"]\n');
+});
+
+test('of formulas their values are downloaded, or their texts', async () => {
+	const { id } = (await upload(anna, 'values', '2,=A1*2,=1/0\n')).json;
+	assert.equal((await download(anna, id)).text, '2,#BUSY!,#BUSY!\r\n');
+	const seq = await cluster.psql(`SELECT seq FROM sheet.to_compute('{${id}}')`);
+	assert.equal(await cluster.psql(`SELECT sheet.put_values(${id}, ${seq}, '{0,0,1,1}', '{1,2,0,1}', '{4,#DIV/0!,6,7}', '{f,f,t,t}')`), 't');
+	assert.equal((await download(anna, id)).text, '2,4,#DIV/0!\r\n6,7,\r\n');
+	assert.equal((await download(anna, id, '.csv?formulas=true')).text, '2,=A1*2,=1/0\r\n');
+	assert.equal((await download(anna, id, '.jsonl?formulas=false')).text, '["2","4","#DIV/0!"]\n["6","7",null]\n');
+	const cells = async (query = '') => (await request(gateway, 'GET', `/v2/sheets/${id}/cells?range=A1:C2${query}`, { headers: bearer(anna) })).json.cells;
+	assert.deepEqual(await cells(), [[0, 0, '2'], [0, 1, '4'], [0, 2, '#DIV/0!'], [1, 0, '6'], [1, 1, '7']]);
+	assert.deepEqual(await cells('&formulas=true'), [[0, 0, '2'], [0, 1, '=A1*2'], [0, 2, '=1/0']]);
+	// a value that comes without an edit
+	assert.equal(await cluster.psql(`SELECT sheet.put_values(${id}, ${seq}, '{0}', '{1}', '{5}')`), 't');
+	await waitUntil(async () => (await cells())[1][2] === '5', 'the new value');
 });
 
 test('an argument that is none is refused', async () => {
@@ -116,7 +134,7 @@ test('an argument that is none is refused', async () => {
 			const got = await download(anna, id, `${end}?${query}`);
 			assert.deepEqual([got.status, got.json?.data], [400, reason], `${end}?${query}`);
 		}
-	for (const end of ['.xlsx', '.json', '.tsvx', '.', '.csv.tsv']) assert.equal((await download(anna, id, end)).status, 404, end);
+	for (const end of ['.xls', '.json', '.tsvx', '.', '.csv.tsv']) assert.equal((await download(anna, id, end)).status, 404, end);
 });
 
 test('a guest of the sheet exports it; a guest of a rectangle nothing, not even that', async () => {
@@ -191,14 +209,88 @@ test('a client that leaves in the middle, and a file that is too large, leave no
 	await gateway.stop();
 	await gateway.start({ 'max-upload-bytes': '1MB', 'default-link-role': 'none' });
 	const body = Buffer.alloc((1 << 20) + 1, 'a,b\n');
-	for (const headers of [{}, { 'transfer-encoding': 'chunked' }]) {
-		const answer = await upload(ben, 'large', body, headers).catch((error) => error);
-		if (!(answer instanceof Error)) assert.equal(answer.status, 413, answer.text); // or the connection ended while it was sending
-	}
+	const answer = await upload(ben, 'large', body).catch((error) => error);
+	if (!(answer instanceof Error)) assert.equal(answer.status, 413, answer.text); // or the connection ended while it was sending
+	const chunked = http.request({ port: gateway.port, method: 'POST', path: '/v2/sheets/import?name=large', agent: false, headers: bearer(ben) });
+	const refused = new Promise((resolve) => chunked.on('response', (got) => resolve(got.resume().statusCode)).on('error', () => resolve(413)));
+	chunked.write('a,b\n');
+	await waitUntil(async () => (await cluster.psql('SELECT count(*) FROM sheet.import')) === '1', 'the import to begin');
+	chunked.end(body);
+	assert.equal(await refused, 413);
 	await nothingLeft();
 	assert.equal((await sheets(ben)).length, before_);
 	await gateway.stop();
 	await gateway.start({ 'max-upload-bytes': '64MB', 'default-link-role': 'none' });
+});
+
+test('nothing is left of requests that end before the database has answered that the import, or the file, has begun', async () => {
+	/** How many imports, those behind the others not counted, and files have begun. */
+	let behind = 0;
+	const numbers = async () => Number(await cluster.psql('SELECT i.last_value + f.last_value + f.is_called::integer FROM sheet.import_id_seq i, sheet.file_upload_id_seq f')) - behind;
+	const [fid] = [Number(await cluster.psql(`SELECT sheet.create('files', 10, 10, as_uid => ${ben.uid})`))];
+	const form = `--b\r\ncontent-disposition: form-data; name="fid"\r\n\r\n${fid}\r\n--b\r\ncontent-disposition: form-data; name="uploadfile"; filename="a.txt"\r\n\r\n`;
+	const holder = new PsqlSession(cluster);
+	for (const [path, headers, body, end] of [
+		['/v2/sheets/import?name=broken', 'transfer-encoding: chunked', '4\r\na,b\n\r\n', 'zz\r\n'],
+		['/v2/sheets/import?name=left', 'content-length: 1000000', Buffer.alloc(262144, 'a,b\n'), null],
+		['/uploadchunk', 'content-type: multipart/form-data; boundary=b\r\ncontent-length: 1000000', `${form}${'x'.repeat(262144)}`, null],
+	]) {
+		const before_ = await numbers();
+		// The statement waits for half a second. It must succeed after the request has ended.
+		await waitUntil(async () => {
+			await holder.query('BEGIN; LOCK TABLE sheet.import, sheet.file IN EXCLUSIVE MODE');
+			const socket = net.connect(gateway.port, '127.0.0.1').on('error', () => {}).resume();
+			const closed = new Promise((resolve) => socket.on('close', resolve));
+			socket.write(Buffer.concat([Buffer.from(`POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${ben.token}\r\n${headers}\r\n\r\n`), Buffer.from(body)]));
+			await waitUntil(async () => (await cluster.psql("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pg_sheet writes' AND wait_event_type = 'Lock'")) !== '0', 'it to begin');
+			if (end === null) socket.destroy();
+			else socket.write(end);
+			await closed;
+			await holder.query('COMMIT');
+			// statements that write are executed in order, for an account
+			assert.equal((await upload(ben, `behind ${++behind}`, 'a')).status, 200);
+			return (await numbers()) > before_;
+		}, `${path} to begin`);
+	}
+	await holder.close();
+	await nothingLeft();
+	await waitUntil(async () => (await cluster.psql(`SELECT (SELECT count(*) FROM sheet.file_part) + (SELECT count(*) FROM sheet.file WHERE sheet_id = ${fid})`)) === '0', 'the files to be removed');
+});
+
+test('what is no text, or is not the file itself, is refused', async () => {
+	const routes = [
+		['POST', '/v2/sheets/import?name=a'],
+		['POST', '/v2/sheets/import/preview'],
+		['PUT', '/v2/sheets/1/import?ref=A1'],
+	];
+	for (const [method, path] of routes) {
+		const refused = async (headers, body, reason) => {
+			const answer = await request(gateway, method, path, { headers: { ...bearer(ben), ...headers }, body });
+			assert.equal(answer.status, 415, `${path} ${answer.text}`);
+			assert.match(answer.json.data, reason);
+			return answer;
+		};
+		for (const type of ['application/x-www-form-urlencoded', 'Application/X-WWW-Form-Urlencoded; charset=utf-8', 'multipart/form-data; boundary=x'])
+			await refused({ 'content-type': type }, 'a,b', /-H 'Content-Type: text\/csv' --data-binary @FILE/);
+		for (const coding of ['gzip', 'br', 'zstd', 'gzip, identity']) {
+			const answer = await refused({ 'content-type': 'text/csv', 'content-encoding': coding }, 'a,b', /Content-Encoding/);
+			assert.equal(answer.headers['accept-encoding'], 'identity');
+		}
+	}
+	const fid = (await importNew(ben, 'a,b\n')).json.id;
+	for (const file of ['PK\x03\x04', 'PK\x05\x06', '\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1', '\x1f\x8b'])
+		for (const options of [{}, { encoding: 'windows-1252' }]) {
+			const body = Buffer.concat([Buffer.from(file, 'latin1'), Buffer.alloc(70000, 0x41)]);
+			for (const answer of [await importNew(ben, body, options), await importInto(ben, fid, 'A1', body, options), await preview(ben, body.subarray(0, 65536), options)])
+				assert.deepEqual([answer.status, answer.json.code], [415, 'csv_workbook'], answer.text);
+		}
+	const plain = await request(gateway, 'POST', '/v2/sheets/import?name=plain', { headers: { ...bearer(ben), 'content-type': 'text/csv', 'content-encoding': 'Identity' }, body: 'PK,b\n' });
+	assert.equal(plain.status, 200, plain.text);
+	assert.deepEqual(await rowsOf(ben, plain.json.id), [['PK', 'b']]);
+	// other routes with a body
+	for (const [method, path] of [['POST', '/login'], ['POST', '/getuser'], ['PATCH', `/v2/sheets/${fid}/cells`], ['POST', '/paste'], ['PROPFIND', '/dav/'], ['PUT', `/dav/u/${ben.username}/${fid}/a.ics`]])
+		assert.equal((await request(gateway, method, path, { headers: { ...bearer(ben), 'content-encoding': 'gzip' }, body: '{}' })).status, 415, path);
+	await nothingLeft();
 });
 
 // ---- dialects and encodings ----
@@ -211,7 +303,7 @@ const importInto = (user, fid, ref, body, options = {}, headers = {}) =>
 const preview = (user, body, options = {}) =>
 	request(gateway, 'POST', `/v2/sheets/import/preview?${query(options).slice(1)}`, { headers: { ...bearer(user), 'content-type': 'text/csv' }, body });
 /** The rows of a sheet; an empty cell is ''. */
-const rowsOf = async (user, fid) => (await download(user, fid, '.jsonl')).text.split('\n').filter(Boolean).map((line) => JSON.parse(line).map((content) => content ?? ''));
+const rowsOf = async (user, fid) => (await download(user, fid, '.jsonl?formulas=true')).text.split('\n').filter(Boolean).map((line) => JSON.parse(line).map((content) => content ?? ''));
 /** Rows as a sheet holds them: all of one length, without empty ones at the end. */
 const squared = (rows) => {
 	const filled = rows.map((row) => row.map(String));
@@ -231,8 +323,18 @@ test('a file of a bank is read as it is meant, and the answer says what was take
 	assert.deepEqual(await rowsOf(anna, again.json.id), [['27.02.2018', 'Småsparing', '-1050.00']]);
 	for (const few of ['año;niño', 'café,1', 'a,köln', 'Größe;Müller', 'Søren;Århus', 'naïve;résumé', 'preço;ação;não'])
 		assert.deepEqual([few, (await preview(anna, Buffer.from(few, 'latin1'))).json.encoding], [few, 'windows-1252']);
-	const lines = await importNew(anna, '["=A1",1E5,"1E5"]', { format: 'jsonl', formulas: false });
+	const lines = await importNew(anna, '["=A1",1E5,"1E5"]', { format: 'jsonl' });
 	assert.deepEqual([lines.json.separator, await rowsOf(anna, lines.json.id)], [null, [["'=A1", '1E5', "'1E5"]]]);
+	for (const [options, kept] of [
+		[{}, ["'=1+1", "'+49301234", "'1E5", '007', "'x"]],
+		[{ formulas: true }, ['=1+1', '+49301234', '1E5', '007', "'x"]],
+	]) {
+		const typed = await importNew(anna, "=1+1,+49301234,1E5,007,'x\n", options);
+		assert.deepEqual(await rowsOf(anna, typed.json.id), [kept]);
+		assert.deepEqual((await preview(anna, "=1+1,+49301234,1E5,007,'x\n", options)).json.rows, [[...kept.slice(0, -1), "''x"]]);
+		await importInto(anna, typed.json.id, 'B2', '=A1,1E5', options);
+		assert.deepEqual((await rowsOf(anna, typed.json.id))[1], ['', options.formulas ? '=A1' : "'=A1", kept[2], '', '']);
+	}
 	assert.deepEqual(await rowsOf(anna, (await importNew(anna, "'a,b',c", { quote: "'", separator: ',' })).json.id), [['a,b', 'c']]);
 	assert.deepEqual(await rowsOf(anna, (await importNew(anna, '"a\t"b', { quote: '', format: 'tsv' })).json.id), [['"a', '"b']]);
 });
@@ -266,6 +368,17 @@ test('each encoding, in pieces of one byte and at once, named and recognised', a
 		chinese: '姓名,地址,备注\n张三,北京市海淀区中关村大街,这是一个中文文本文件\n李四,上海市浦东新区,用来测试编码的识别\n',
 		russian: 'Имя;Город;Заметка\nИван Петров;Москва;Это простой русский текст для проверки\nАнна;Санкт-Петербург;Ещё одна строка\n',
 		czech: 'jméno;město\nŽluťoučký kůň;Příbram\nďábelské ódy;Děčín\n',
+		czechs: 'Jméno;Město;Poznámka\nJiří;Praha;Příliš žluťoučký kůň úpěl ďábelské ódy na louce\nKateřina;Brno;Zítra bude důležitá schůzka v hlavní kanceláři řekněte ostatním\n',
+		korean: '이름;도시;메모\n김철수;서울;안녕하세요 반갑습니다 오늘 날씨가 좋습니다\n이영희;부산;내일 회의에 참석하지 못합니다\n',
+		syllables: '이름;도시;메모\n김철수;서울;안녕하세요 오늘 날씨가 좋습니다 똠방각하 펲시콜라\n이영희;부산;내일 회의에 참석하지 못합니다\n',
+		thai: 'ชื่อ;เมือง;หมายเหตุ\nสมชาย;กรุงเทพ;สวัสดีครับ วันนี้อากาศดีมาก ไปเที่ยวกันไหม\nสมหญิง;เชียงใหม่;พรุ่งนี้มีประชุมสำคัญที่สำนักงานใหญ่\n',
+		quoted: 'ชื่อ;เมือง;หมายเหตุ\nสมชาย;กรุงเทพ;“สวัสดีครับ” วันนี้อากาศดีมาก ไปเที่ยวกันไหม…\nสมหญิง;เชียงใหม่;พรุ่งนี้มีประชุมสำคัญ\n',
+		vietnamese: 'Tên;Thành phố;Ghi chú\nNguyễn Văn An;Hà Nội;Hôm nay trời đẹp chúng ta đi chơi công viên nhé\nTrần Thị Bình;Đà Nẵng;Ngày mai có cuộc họp quan trọng\n',
+		taiwanese: '姓名;城市;備註\n王小明;臺北;今天天氣很好我們一起去公園散步吧\n陳美麗;高雄;明天有重要的會議請準時參加謝謝\n',
+		georgian: 'სახელი;ქალაქი\nნინო;თბილისი\n',
+		greek: 'Όνομα;Πόλη\nΓιώργος;Αθήνα\n',
+		danish: 'Navn;By\nSøren Ærø;Århus\n',
+		hebrew: 'שם;עיר\nדוד;ירושלים\n',
 	};
 	for (const [text, codec, encoding, recognised] of [
 		['western', 'utf-8', 'UTF-8', true],
@@ -283,8 +396,29 @@ test('each encoding, in pieces of one byte and at once, named and recognised', a
 		['russian', 'iso8859-5', 'ISO-8859-5', true],
 		['czech', 'iso8859-2', 'ISO-8859-2', false],
 		['czech', 'cp1250', 'windows-1250', false],
+		['western', 'utf-32', 'UTF-32LE', true],
+		['western', 'utf-32-be', 'UTF-32BE', false],
+		['korean', 'euc-kr', 'EUC-KR', true],
+		['syllables', 'cp949', 'EUC-KR', true],
+		['korean', 'johab', 'Johab', false],
+		['thai', 'tis-620', 'TIS-620', true],
+		['quoted', 'iconv:WINDOWS-874', 'TIS-620', true],
+		['vietnamese', 'iconv:VISCII', 'VISCII', true],
+		['taiwanese', 'iconv:EUC-TW', 'EUC-TW', true],
+		['russian', 'cp866', 'IBM866', true],
+		['russian', 'cp855', 'IBM855', true],
+		['russian', 'iconv:MAC-CYRILLIC', 'MAC-CYRILLIC', true],
+		['czechs', 'cp852', 'IBM852', true],
+		['czechs', 'iconv:MAC-CENTRALEUROPE', 'MAC-CENTRALEUROPE', true],
+		['georgian', 'iconv:GEORGIAN-ACADEMY', 'GEORGIAN-ACADEMY', false],
+		['georgian', 'iconv:GEORGIAN-PS', 'GEORGIAN-PS', false],
+		['greek', 'cp737', 'CP737', false],
+		['danish', 'cp865', 'IBM865', false],
+		['hebrew', 'cp862', 'IBM862', false],
 	]) {
-		const bytes = python(`import sys; sys.stdout.buffer.write(sys.stdin.buffer.read().decode().encode('${codec}'))`, texts[text]);
+		const bytes = codec.startsWith('iconv:')
+			? execFileSync('iconv', ['-f', 'UTF-8', '-t', codec.slice(6)], { input: texts[text] })
+			: python(`import sys; sys.stdout.buffer.write(sys.stdin.buffer.read().decode().encode('${codec}'))`, texts[text]);
 		const expected = texts[text].trimEnd().split(/\r?\n/).map((line) => line.split(text === 'japanese' || text === 'chinese' ? ',' : ';'));
 		for (const options of recognised ? [{}, { encoding: encoding.toLowerCase() }] : [{ encoding }]) {
 			const made = await importNew(anna, bytes, options);
@@ -319,6 +453,9 @@ test('in each encoding, a text without a line end keeps its last character', asy
 			assert.deepEqual([answer.status, rows], [200, [['a', 'bo']]], `${encoding} ${answer.text}`);
 		}
 	}
+	// other names of two of them
+	for (const [name, encoding] of [['uhc', 'EUC-KR'], ['CP949', 'EUC-KR'], ['Windows-874', 'TIS-620']])
+		assert.equal((await preview(anna, 'a', { encoding: name })).json.encoding, encoding);
 	// of windows-1258, a letter and its accent
 	assert.deepEqual((await preview(anna, Buffer.from([0x62, 0x6f, 0xec]), { encoding: 'windows-1258' })).json.rows, [['bó']]);
 });
@@ -344,19 +481,24 @@ test('a byte that is in no character is told by its offset, and nothing is left'
 
 test('a preview shows the first rows, and where a strict import fails', async () => {
 	const answer = await preview(anna, 'a;b\n1; "x"\n2;3\n');
-	assert.deepEqual(answer.json, { encoding: 'UTF-8', separator: ';', quote: '"', malformed: { line: 2, column: 2 }, rows: [['a', 'b']], forgiven: 0 });
+	assert.deepEqual(answer.json, { encoding: 'UTF-8', separator: ';', quote: '"', malformed: { line: 2, column: 2 }, rows: [['a', 'b']], incomplete: false });
 	assert.deepEqual((await preview(anna, 'a;b\n1; "x"\n2;3', { lenient: true })).json, {
-		encoding: 'UTF-8', separator: ';', quote: '"', malformed: { line: 2, column: 2 }, rows: [['a', 'b'], ['1', 'x'], ['2', '3']], forgiven: 1,
+		encoding: 'UTF-8', separator: ';', quote: '"', malformed: { line: 2, column: 2 }, rows: [['a', 'b'], ['1', 'x'], ['2', '3']], incomplete: false,
 	});
-	assert.deepEqual((await preview(anna, '["=A1",1,null]\n[]\n["x"]\n', { format: 'jsonl', formulas: false })).json, {
-		encoding: 'UTF-8', separator: null, quote: null, malformed: null, rows: [["'=A1", '1', ''], [], ['x']], forgiven: 0,
+	assert.deepEqual((await preview(anna, '["=A1",1,null]\n[]\n["x"]\n', { format: 'jsonl' })).json, {
+		encoding: 'UTF-8', separator: null, quote: null, malformed: null, rows: [["'=A1", '1', ''], [], ['x']], incomplete: false,
 	});
 	assert.deepEqual((await preview(anna, '')).json.rows, []);
 	const long = Buffer.from('zeile,ä\n'.repeat(8000));
 	const cut = await preview(anna, long.subarray(0, 65536));
 	assert.deepEqual([cut.json.encoding, cut.json.rows.length, cut.json.malformed], ['UTF-8', 20, null]);
 	const one = await preview(anna, Buffer.alloc(65536, 'a,"b'));
-	assert.deepEqual([one.json.rows, one.json.malformed], [[], { line: 1, column: 2 }]);
+	assert.deepEqual([one.json.rows, one.json.malformed, one.json.incomplete], [[], { line: 1, column: 2 }, false]);
+	// the first row ends behind these bytes
+	for (const options of [{}, { lenient: true }]) {
+		const first = await preview(anna, Buffer.alloc(65536, 'long,'), options);
+		assert.deepEqual([first.json.rows, first.json.malformed, first.json.incomplete], [[], null, true]);
+	}
 	assert.equal((await preview(anna, Buffer.alloc(65537, 'a,b\n'))).status, 413);
 	assert.equal((await request(gateway, 'POST', '/v2/sheets/import/preview', { body: 'a' })).status, 401);
 });
@@ -399,6 +541,28 @@ test('cells of a sheet are set from a file by its editors, all or none', async (
 	assert.equal((await importInto(anna, fid, 'A1', 'q')).status, 410);
 });
 
+test('an import into a sheet that another transaction holds is tried again, without another upload', async () => {
+	const fid = (await importNew(anna, 'a')).json.id;
+	const session = new PsqlSession(cluster);
+	await session.query(`BEGIN; SELECT sheet.set(${fid}, 'B1', 'held')`);
+	const imported = importInto(anna, fid, 'A1', 'x');
+	const tries = new Set();
+	await waitUntil(async () => {
+		const at = await cluster.psql(`SELECT query_start FROM pg_stat_activity WHERE application_name = 'pg_sheet long' AND state = 'active' AND query LIKE '%import_end%'`);
+		if (at !== '') tries.add(at);
+		return tries.size > 1;
+	}, 'a second try');
+	await session.query('COMMIT');
+	const answer = await imported;
+	assert.equal(answer.status, 200, answer.text);
+	assert.deepEqual(await rowsOf(anna, fid), [['x', 'held']]);
+	await session.query(`BEGIN; SELECT sheet.set(${fid}, 'B1', 'held again')`);
+	assert.equal((await importInto(anna, fid, 'A1', 'y')).status, 503);
+	await session.query('COMMIT');
+	await session.close();
+	await nothingLeft();
+});
+
 test('files of many dialects are read as Python reads them', async () => {
 	const corpus = JSON.parse(
 		python(`
@@ -438,7 +602,7 @@ print(json.dumps(files))
 	);
 	assert.ok(corpus.length >= 30, `${corpus.length} files`);
 	for (const { name, text, options, rows } of corpus) {
-		const made = await importNew(anna, text, options);
+		const made = await importNew(anna, text, { ...options, formulas: true });
 		assert.equal(made.status, 200, `${name}: ${made.text}`);
 		// Python has no row for an empty line; here it is one.
 		assert.deepEqual((await rowsOf(anna, made.json.id)).filter((row) => row.some(Boolean)), squared(rows).filter((row) => row.some(Boolean)), name);
@@ -451,10 +615,10 @@ test('what is downloaded is imported to equal cells, in each format', async () =
 	const random = (n) => (seed = (seed * 48271) % 2147483647) % n;
 	for (let columns = 1; columns <= 4; columns++) {
 		const rows = Array.from({ length: 40 }, () => Array.from({ length: columns }, () => Array.from({ length: random(5) }, () => pieces[random(pieces.length)]).join('')));
-		const fid = (await importNew(anna, rows.map((row) => JSON.stringify(row)).join('\n'), { format: 'jsonl' })).json.id;
+		const fid = (await importNew(anna, rows.map((row) => JSON.stringify(row)).join('\n'), { format: 'jsonl', formulas: true })).json.id;
 		assert.deepEqual(await rowsOf(anna, fid), squared(rows));
 		for (const end of ends) {
-			const again = await importNew(anna, (await download(anna, fid, end)).text, { format: end.slice(1) });
+			const again = await importNew(anna, (await download(anna, fid, `${end}?formulas=true`)).text, { format: end.slice(1), formulas: true });
 			assert.deepEqual(await rowsOf(anna, again.json.id), squared(rows), `${end} of ${columns}`);
 		}
 	}

@@ -209,7 +209,7 @@ describe('methods', () => {
 			['/uploadchunk', 'POST, OPTIONS'],
 			['/healthz', 'GET, HEAD, OPTIONS'],
 			['/getchunk', 'GET, HEAD, OPTIONS'],
-			['/', 'GET, HEAD, OPTIONS'],
+			['/', 'GET, HEAD, PROPFIND, OPTIONS'], // where CalDAV's programs begin
 		]) {
 			const options = await request(gateway, 'OPTIONS', target);
 			assert.deepEqual([options.status, options.headers.allow, options.text], [204, allow, '']);

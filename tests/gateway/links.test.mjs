@@ -192,7 +192,7 @@ async function openRoutes(zoe, fid) {
 	const members = memberRows();
 	const open = [];
 	for (const { address, method, caller, flags } of routes) {
-		if (caller === 'OPERATOR' || free.includes(address)) continue;
+		if (caller === 'OPERATOR' || free.includes(address) || (address === '/' && method === 'GET')) continue;
 		const target = address.replace('*', String(fid)).replace('*', '1');
 		const values = {
 			...{ token: zoe.token, fid, name: 'x', username: ben.username, role: 'viewer', label: 'x', cid: 1, version: 1, lid: 1, link: address.includes('links') ? 1 : 'x', password: 'x', oldPassword: 'x' },

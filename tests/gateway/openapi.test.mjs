@@ -11,6 +11,7 @@ import formats from 'ajv-formats';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { parse } from 'yaml';
 import { Cluster, repository, waitUntil } from '../lib/cluster.mjs';
+import { startCalc } from '../lib/calc.mjs';
 import { memberRows } from '../lib/members.mjs';
 import { call, multipart, post, register, request } from '../lib/client.mjs';
 
@@ -35,13 +36,17 @@ let cluster;
 let gateway;
 let anna;
 let ben;
+let calc;
 before(async () => {
 	cluster = await Cluster.start({ gatewayFlags: { 'default-link-role': 'none' } });
 	[gateway] = cluster.gateways;
 	anna = await register(gateway);
 	ben = await register(gateway);
 });
-after(() => cluster?.stop());
+after(async () => {
+	await calc?.stop();
+	await cluster?.stop();
+});
 
 describe('the document', () => {
 	test('is a document of OpenAPI 3.1', async () => {
@@ -136,7 +141,7 @@ describe('answers have the form that the document gives', () => {
 	/** Sends a request; its body and its answer must have the documented forms. */
 	async function send(status, method, target, body, { token = anna.token, headers = {} } = {}) {
 		const operation = operationOf(method, target);
-		const text = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body);
+		const text = body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
 		const answer = await request(gateway, method, target, {
 			headers: {
 				...(token ? { authorization: `Bearer ${token}` } : {}),
@@ -259,6 +264,46 @@ describe('answers have the form that the document gives', () => {
 		await send(200, 'GET', at);
 		await send(204, 'POST', `${at}/recover`, {});
 		await send(404, 'GET', '/v2/sheets/999999');
+		const book = await send(201, 'POST', '/v2/books', { name: 'Plans' });
+		const books = `/v2/books/${book.id}`;
+		await send(201, 'POST', `${books}/tabs`, { sheet: id });
+		const tab = await send(201, 'POST', `${books}/tabs`, { name: 'Second', rows: 5, cols: 5, before: id });
+		await send(409, 'POST', `${books}/tabs`, { name: 'second' });
+		await send(201, 'POST', `${books}/tabs`, { name: 'Third', copy: tab.id });
+		await send(409, 'PATCH', at, { name: 'Second' });
+		await send(409, 'POST', `${at}/rename`, { name: 'Second' });
+		await send(204, 'PATCH', `${books}/tabs/${tab.id}`, { before: null, colour: '#1D5FBF', hidden: true });
+		await send(400, 'PATCH', `${books}/tabs/${tab.id}`, { colour: 'green' });
+		await send(204, 'PATCH', books, { name: 'All plans' });
+		await send(204, 'PUT', `${books}/members/${ben.username}`, { role: 'viewer' });
+		await send(409, 'PUT', `${books}/members/${anna.username}`, { role: 'viewer' });
+		await send(200, 'GET', `${books}/members`);
+		await send(200, 'GET', books, undefined, { token: ben.token });
+		await send(403, 'PATCH', books, { name: 'x' }, { token: ben.token });
+		const own = await send(201, 'POST', `${books}/duplicate`, { name: 'Of ben' }, { token: ben.token });
+		await send(403, 'GET', `/v2/books/${own.id}`);
+		await send(204, 'DELETE', `${books}/members/${ben.username}`);
+		await send(200, 'GET', '/v2/books?limit=1');
+		await send(200, 'GET', '/v2/sheets');
+		const workbook = { headers: { 'content-type': 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet' } };
+		await send(503, 'POST', '/v2/books/import?name=Workbook', Buffer.from('x'), workbook);
+		calc = startCalc(cluster);
+		await waitUntil(async () => (await cluster.psql('SELECT count(*) FROM sheet.calculator')) === '1', 'calc to report');
+		await send(400, 'POST', '/v2/books/import?name=Workbook', Buffer.from('x'), workbook);
+		await send(200, 'GET', `/v2/sheets/${tab.id}.xlsx`);
+		await send(200, 'GET', `${books}.xlsx`);
+		const { body: bytes } = await request(gateway, 'GET', `${books}.xlsx`, { headers: { authorization: `Bearer ${anna.token}` } });
+		await send(201, 'POST', '/v2/books/import?name=Workbook', bytes, workbook);
+		await send(204, 'DELETE', `${books}/tabs/${id}`);
+		await send(404, 'DELETE', `${books}/tabs/${id}`);
+		await send(409, 'DELETE', `${books}?purge=true`);
+		await send(204, 'DELETE', books);
+		await send(410, 'DELETE', books);
+		await send(410, 'PATCH', books, { name: 'x' });
+		await send(200, 'GET', books);
+		await send(204, 'POST', `${books}/recover`, {});
+		await send(409, 'POST', `${books}/recover`, {});
+		await send(404, 'GET', '/v2/books/999999');
 		const team = await send(201, 'POST', '/v2/calendars', { name: 'Team', zone: 'Europe/Berlin' });
 		await send(204, 'PUT', `/v2/calendars/${team.id}`);
 		await send(409, 'PUT', `/v2/calendars/${id}`);
@@ -282,7 +327,7 @@ describe('answers have the form that the document gives', () => {
 		const [reminder] = await waitUntil(async () => (({ reminders }) => reminders.length > 0 && reminders)(await send(200, 'GET', '/v2/reminders')), 'the reminder');
 		await send(204, 'DELETE', `/v2/reminders?ids=${reminder.id}`);
 		await send(400, 'DELETE', '/v2/reminders');
-		const tags = ['sheets', 'cells', 'versions', 'members', 'files', 'pastes', 'tokens', 'tasks'];
+		const tags = ['sheets', 'books', 'cells', 'versions', 'members', 'files', 'pastes', 'tokens', 'tasks'];
 		seen.add('uploadFile');
 		const used = operations.filter(({ tags: own }) => own.some((tag) => tags.includes(tag))).map(({ operationId }) => operationId);
 		assert.deepEqual(used.filter((name) => !seen.has(name)), [], 'each of them has been used');

@@ -504,11 +504,15 @@ describe('the drain', () => {
 			['drain-seconds = 600\n', 2],
 		]) {
 			await configure(settings);
-			const writers = await cluster.rows("SELECT pid FROM pg_stat_activity WHERE application_name = 'pg_sheet writes'");
+			// One that connects later would not be stopped, and answer.
+			const connected = () => cluster.rows("SELECT pid FROM pg_stat_activity WHERE application_name = 'pg_sheet writes'");
+			await waitUntil(async () => (await connected()).length === 2, 'both connections for writes');
+			const writers = await connected();
+			const queued = async () => (await gateway.metrics())['pg_sheet_database_queue{class="writes"}'];
+			const before = await queued();
 			for (const { pid } of writers) process.kill(pid, 'SIGSTOP');
 			const answer = post(gateway, '/newsheet', { token: user.token, name: 'never', initRows: 10, initColumns: 10 }).catch((error) => error);
-			const asked = async () => (await gateway.metrics())['pg_sheet_database_queue{class="writes"}'] === 1;
-			await waitUntil(asked, 'the request');
+			await waitUntil(async () => (await queued()) > before, 'the request');
 			const length = logFile().length;
 			const stopped = gateway.stop();
 			await waitUntil(() => /"event":"draining"/.test(logFile().slice(length)), 'the drain');

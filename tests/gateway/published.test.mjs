@@ -51,20 +51,65 @@ const shown = ({ status, headers, text }) => {
 };
 const hostile = '<script>alert(1)</script> & "q" \'s\'';
 
+test('answers tell of which seq their values of formulas are', async () => {
+	const fid = await sheet({ A1: '1', B1: '=A1+1' });
+	const { key } = await create(fid);
+	const part = await create(fid, { ref: 'A1:B1' });
+	const plain = await sheet({ A1: '1' });
+	const seqOf = async () => Number(await cluster.psql(`SELECT max(seq) FROM sheet.log WHERE sheet_id = ${fid}`));
+	const paths = [`/v2/sheets/${fid}/cells?range=A1:B1`, ...['.csv', '.tsv', '.jsonl'].map((end) => `/v2/sheets/${fid}${end}`), ...['', '.csv', '.tsv', '.json'].map((end) => `/s/${key}${end}`)];
+	const read = (path, headers = {}) => request(gateway, 'GET', path, { headers: path.startsWith('/v2/') ? { ...bearer(), ...headers } : headers });
+	const computed = async (path, headers) => (await read(path, headers)).headers['x-pg-sheet-computed'];
+	const all = async () => {
+		const seqs = [];
+		for (const path of paths) seqs.push(Number(await computed(path)));
+		return seqs;
+	};
+	const put = (seq, values = "'{0}', '{1}', '{2}'") => cluster.psql(`SELECT sheet.put_values(${fid}, ${seq}, ${values})`);
+	assert.deepEqual(await all(), paths.map(() => 0), 'there are none');
+	const first = await seqOf();
+	await put(first);
+	const untilAll = (seq) => waitUntil(async () => (await all()).every((found) => found === seq), () => `all answers to have values of ${seq}`);
+	await untilAll(first);
+	const old = await Promise.all(paths.map((path) => read(path)));
+	assert.ok(old[0].text.includes('"2"'), old[0].text);
+	// another edit: the values stay those of before, and no answer says otherwise
+	const body = JSON.stringify({ cells: [{ a1: 'A1', value: 5 }] });
+	const written = await request(gateway, 'PATCH', `/v2/sheets/${fid}/cells`, { headers: { ...bearer(), 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }, body });
+	assert.equal(written.status, 200, written.text);
+	assert.deepEqual(await all(), paths.map(() => first));
+	const second = await seqOf();
+	assert.ok(second > first);
+	await put(second, "'{0}', '{1}', '{6}'");
+	await untilAll(second);
+	// an edit that changes no value: the texts stay, and so does the ETag of their seq
+	await set(fid, 'A2', 'x');
+	const third = await seqOf();
+	assert.deepEqual(await all(), paths.map(() => second));
+	const etag = (await read(paths[0])).headers.etag;
+	await put(third, "'{}', '{}', '{}'");
+	await untilAll(third);
+	const same = await read(paths[0], { 'if-none-match': etag });
+	assert.deepEqual([same.status, same.headers['x-pg-sheet-computed']], [304, String(third)]);
+	for (const path of [`${paths[0]}&formulas=true`, `/v2/sheets/${fid}.csv?formulas=true`, `/s/${part.key}.json`, `/v2/sheets/${plain}/cells?range=A1`, `/v2/sheets/${plain}.csv`])
+		assert.equal(await computed(path), undefined, path);
+});
+
 test('CSV, TSV and JSON, byte by byte, as other programs read them', async () => {
 	const fid = await sheet({ A1: 'name', B1: 'two\nlines, "quoted"', A3: '=SUM(B1:B2)', C3: 'tab\there', B3: 'ä 表 🙂' }, 'Q1 "ä"; 100%/\\<b>');
 	const { key, published } = await create(fid);
+	assert.equal(await cluster.psql(`SELECT sheet.put_values(${fid}, seq, '{2}', '{0}', '{0.5}') FROM sheet.to_compute('{${fid}}')`), 't');
 	assert.equal(published, `/s/${key}`);
 	const csv = await get(`/s/${key}.csv`);
 	assert.deepEqual([csv.status, csv.headers['content-type']], [200, 'text/csv; charset=utf-8']);
-	assert.equal(csv.text, 'name,"two\nlines, ""quoted""",\r\n,,\r\n=SUM(B1:B2),ä 表 🙂,tab\there\r\n');
-	assert.equal((await get(`/s/${key}.tsv`)).text, 'name\t"two\nlines, ""quoted"""\t\r\n\t\t\r\n=SUM(B1:B2)\tä 表 🙂\t"tab\there"\r\n');
+	assert.equal(csv.text, 'name,"two\nlines, ""quoted""",\r\n,,\r\n0.5,ä 表 🙂,"tab\there"\r\n');
+	assert.equal((await get(`/s/${key}.tsv`)).text, 'name\t"two\nlines, ""quoted"""\t\r\n\t\t\r\n0.5\tä 表 🙂\t"tab\there"\r\n');
 	const json = await get(`/s/${key}.json`);
 	const { seq, ...rest } = json.json;
 	assert.equal(seq, Number(await cluster.psql(`SELECT max(seq) FROM sheet.log WHERE sheet_id = ${fid}`)));
 	assert.deepEqual(rest, {
 		title: 'Q1 "ä"; 100%/\\<b>',
-		rows: [['name', 'two\nlines, "quoted"', null], [null, null, null], ['=SUM(B1:B2)', 'ä 表 🙂', 'tab\there']],
+		rows: [['name', 'two\nlines, "quoted"', null], [null, null, null], ['0.5', 'ä 表 🙂', 'tab\there']],
 	});
 	for (const [answer, form] of [[csv, 'csv'], [json, 'json']]) {
 		assert.equal(answer.headers['content-disposition'], `inline; filename="sheet.${form}"; filename*=UTF-8''Q1%20%22%C3%A4%22%3B%20100%25%2F%5C%3Cb%3E.${form}`);
@@ -77,7 +122,7 @@ test('CSV, TSV and JSON, byte by byte, as other programs read them', async () =>
 	assert.deepEqual(JSON.parse(execFileSync('python3', ['-c', script], { input: csv.text, env: { ...process.env, PYTHONIOENCODING: 'utf-8' } })), [
 		['name', 'two\nlines, "quoted"', ''],
 		['', '', ''],
-		['=SUM(B1:B2)', 'ä 表 🙂', 'tab\there'],
+		['0.5', 'ä 表 🙂', 'tab\there'],
 	]);
 	// an empty row of one column is a row
 	const narrow = await sheet({ A1: 'a', A3: 'b' });
@@ -124,8 +169,8 @@ test('pandas reads the CSV and the TSV from their addresses', async () => {
 	const lines = [
 		['id', 'name', 'amount', 'share', 'day', 'note', 'flag', 'code'],
 		['1', 'Ä 表 🙂', '1.5', '0.25', '2024-01-31', 'two\nlines, "quoted"', 'TRUE', '007'],
-		['2', '', '-2e3', '', '2024-02-01 10:30:00', '=SUM(A1:A2)', 'FALSE', "'012"],
-		['3', 'x y', '', '0.5', '', '', 'TRUE', '9'],
+		['2', '', '-2e3', '', '2024-02-01 10:30:00', 'two', 'FALSE', "'12"],
+		['3', 'x y', '', '0.5', '', '', 'TRUE', "'09"],
 	];
 	const cells = lines.flatMap((line, row) => line.map((content, col) => [`${'ABCDEFGH'[col]}${row + 1}`, content]));
 	const { key } = await create(await sheet(Object.fromEntries(cells.filter(([, content]) => content !== ''))));
@@ -139,9 +184,9 @@ print(json.dumps([{name: str(kind) for name, kind in typed.dtypes.items()}, json
 	const [types, typed, text, same] = JSON.parse(stdout);
 	assert.deepEqual(types, { id: 'int64', name: 'object', amount: 'float64', share: 'float64', day: 'datetime64[ns]', note: 'object', flag: 'bool', code: 'object' });
 	assert.deepEqual([typed[0].name, typed[0].note, typed[0].flag, typed[0].code], ['Ä 表 🙂', 'two\nlines, "quoted"', true, '007']);
-	assert.deepEqual([typed[1].name, typed[1].amount, typed[1].share, typed[1].note], [null, -2000, null, '=SUM(A1:A2)']);
+	assert.deepEqual([typed[1].name, typed[1].amount, typed[1].share, typed[1].note], [null, -2000, null, 'two']);
 	assert.deepEqual([typed[1].day.slice(0, 19), typed[2].day], ['2024-02-01T10:30:00', null]);
-	assert.deepEqual(text, lines);
+	assert.deepEqual(text, lines.map((line) => line.map((content) => (content === "'09" ? '09' : content))));
 	assert.equal(same, true);
 });
 
@@ -453,7 +498,7 @@ test('the page shows merges, sizes, hidden rows and columns, and formats, as the
 		'<tr height="30"><th scope="row">4</th><td align="right" valign="middle"><u><s>31.1.&lt;b&gt;2024</s></u></td><td align="right">6:05 PM</td><td>007</td><td>last</td>',
 	]);
 	// programs get what was typed, and all of it
-	assert.equal((await get(`/s/${key}.csv`)).text, "Title,,covered?,hidden,\r\nhidden,,,,\r\nx,0.256,1234567.891,,-5\r\n2024-01-31,18:05,'007,TRUE,last\r\n");
+	assert.equal((await get(`/s/${key}.csv`)).text, "Title,,covered?,hidden,\r\nhidden,,,,\r\nx,0.256,1234567.891,,-5\r\n2024-01-31,18:05,007,TRUE,last\r\n");
 	// a property is a change of the page
 	await property(fid, '2:2', 'hidden', 'null');
 	await property(fid, 'B4:E5', 'merge', 'true');

@@ -93,6 +93,11 @@ describe('reminders in pages', () => {
 		assert.deepEqual(rest, { calendar, start: time(0), end: time(1800000), allDay: false, title: 'Stand-up', place: 'Room 1' });
 		assert.ok(id > 0 && uid.length > 0);
 		assert.deepEqual(await listed(ben), []);
+		for (const list of ['1,', ',1', '1,,2', ',', '', '99999999999999999999', 'x']) {
+			const refused = await send(anna, 'DELETE', `/v2/reminders?ids=${list}`);
+			assert.equal(refused.status, 400, list);
+			assert.match(JSON.stringify(refused), /ids is needed: a list/);
+		}
 		assert.equal((await send(ben, 'DELETE', `/v2/reminders?ids=${id}`)).status, 204);
 		assert.deepEqual(await listed(anna), [reminder], "another account dismisses nothing of anna's");
 		assert.equal((await send(anna, 'DELETE', `/v2/reminders?ids=${id},${id + 1}`, undefined, cluster.gateways.find((other) => other !== owner))).status, 204);

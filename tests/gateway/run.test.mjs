@@ -58,6 +58,7 @@ before(async () => {
 	fs.mkdirSync(app, { recursive: true });
 	fs.symlinkSync(gateway, path.join(app, 'pg_sheet_gateway'));
 	fs.mkdirSync(path.join(app, 'web'));
+	fs.cpSync(path.join(repository, 'build', 'calc'), path.join(app, 'calc'), { recursive: true });
 	fs.cpSync(path.join(repository, 'sql', 'examples'), path.join(app, 'examples'), { recursive: true });
 	for (const file of ['.run', '.run/app']) giveToService(path.join(clone, file));
 	for (let tries = 5; ; tries--) {
@@ -100,6 +101,7 @@ test('a gateway and a ZooKeeper server that are killed come back while a client 
 		const before = log();
 		const connections = writer.connections;
 		await killed('zookeeper-2');
+		await killed('calc');
 		await writer.progress(100, patient);
 		const owner = turn % gateways.length;
 		await killed(names[owner]);
@@ -127,6 +129,9 @@ test('a gateway and a ZooKeeper server that are killed come back while a client 
 			]),
 		);
 	await checkNothingLost({ rows }, fid, [writer]);
+	await rows(`SELECT sheet.set(${fid}, 'ZZ1', '=1+1')`);
+	const computed = async () => (await rows(`SELECT value FROM sheet.range(${fid}, 'ZZ1')`))[0].value === '2';
+	await waitUntil(computed, 'calc to compute a formula', patient, 100);
 });
 
 test('PostgreSQL comes back, and make stop ends everything', async () => {

@@ -89,7 +89,7 @@ describe('greeting', () => {
 		await expect(4401, { ...hello, token: expired });
 		await expect(4403, hello, stranger);
 		await expect(4404, hello, 999999);
-		await expect(4400, { ...hello, v: 5 });
+		await expect(4400, { ...hello, v: 6 });
 		await expect(4400, { t: 'who', uid: 1 });
 		await expect(4400, 'hello');
 		await expect(1009, { ...hello, token: 'x'.repeat(8300) });

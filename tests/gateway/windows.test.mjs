@@ -103,7 +103,7 @@ describe('what is answered', () => {
 			toCol: 2,
 			cells: [
 				[1, 1, text],
-				[2, 2, '=B2'],
+				[2, 2, '#BUSY!'], // a formula that nobody has computed
 			],
 		};
 		for (const query of ['range=A1:C3', 'range=c3:a1', 'row=0&col=0&toRow=2&toCol=2', 'range=%24A%241%3AC3&styles=false']) {
@@ -111,6 +111,7 @@ describe('what is answered', () => {
 			assert.equal(answer.headers['content-type'], 'application/json');
 			assert.deepEqual(answer.json, expected, query);
 		}
+		assert.deepEqual(await cellsOf('range=A1:C3&formulas=true'), [[1, 1, text], [2, 2, '=B2']]);
 		assert.deepEqual(await cellsOf('row=1&col=1'), [[1, 1, text]]);
 		assert.deepEqual(await cellsOf('range=XFD16777216'), []);
 		assert.deepEqual(await cellsOf('range=A1:IV256'), [...expected.cells.slice(0, 0), [0, 3, 'outside'], ...expected.cells]);

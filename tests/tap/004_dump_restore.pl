@@ -35,6 +35,8 @@ $node->safe_psql('postgres', "SELECT sheet.share($sheets[0], 'bob', 'editor'), s
 my $upload = $node->safe_psql('postgres', "SELECT upload_id FROM sheet.file_begin($sheets[1], 'picture.png', 'image/png', as_uid => $ann)");
 $node->safe_psql('postgres', "SELECT sheet.file_put($upload, 0, decode(repeat('00ff', 5000), 'hex')), sheet.file_end($upload, 'ff')");
 $node->safe_psql('postgres', "SELECT sheet.create_webhook($sheets[0], 'https://example.org/')");
+$node->safe_psql('postgres', "SELECT sheet.create_book('dumped', $ann); SELECT sheet.move_tab(s, 1, as_uid => $ann) FROM unnest(ARRAY[$sheets[0], $sheets[1]]) s; SELECT sheet.share_book(1, 'bob', 'editor', $ann); SELECT sheet.change_tab($sheets[1], '#112233', true, $ann)");
+$node->safe_psql('postgres', "SELECT sheet.set($sheets[1], 'A1', '=''dump 1''!A9')");
 $node->safe_psql('postgres', 'CREATE TABLE own (id int PRIMARY KEY, body text) USING sheetlog; INSERT INTO own SELECT g, g::text FROM generate_series(1, 1000) g');
 
 my %questions = (
@@ -45,7 +47,9 @@ my %questions = (
 	members => 'SELECT * FROM sheet.member ORDER BY 1, 2',
 	properties => "SELECT * FROM sheet.properties($sheets[0])",
 	files => 'SELECT f.*, u.*, md5(p.data) FROM sheet.file f LEFT JOIN sheet.file_part p USING (upload_id) LEFT JOIN sheet.file_use u USING (uid)',
-	'numbers that were given out' => join(' UNION ALL ', map { "SELECT '$_', last_value, is_called FROM sheet.$_" } qw(account_uid_seq sheet_number_seq file_upload_id_seq coordinator_epoch_seq lock_number_seq webhook_id_seq)),
+	'numbers that were given out' => join(' UNION ALL ', map { "SELECT '$_', last_value, is_called FROM sheet.$_" } qw(account_uid_seq sheet_number_seq file_upload_id_seq coordinator_epoch_seq lock_number_seq webhook_id_seq book_id_seq)),
+	books => "SELECT to_jsonb(b), to_jsonb(t), to_jsonb(m) FROM sheet.book b JOIN sheet.book_tab t USING (book_id) JOIN sheet.book_member m USING (book_id) ORDER BY t.sheet_id, m.uid",
+	'tabs that refer to others' => 'SELECT * FROM sheet.referring ORDER BY 1',
 	webhooks => 'SELECT * FROM sheet.webhook ORDER BY 1',
 	'range of ids' => 'SELECT * FROM sheet.id_range',
 	privileges => "SELECT n.nspname, n.nspacl FROM pg_namespace n WHERE nspname = 'sheet'",

@@ -10,7 +10,7 @@ use Test::More;
 use Time::HiRes ();
 
 my $node = new_server('races');
-$node->append_conf('postgresql.conf', "pg_sheet.cache_size = '1536kB'\nmax_connections = 40\nautovacuum = off\nfsync = off\npg_sheet.version_edits = 0\n");
+$node->append_conf('postgresql.conf', "pg_sheet.cache_size = '1536kB'\nmax_connections = 40\nautovacuum = off\nfsync = off\npg_sheet.version_edits = 0\npg_sheet.version_bytes = 0\n");
 $node->restart;
 
 my $dir = PostgreSQL::Test::Utils::tempdir();
@@ -86,7 +86,13 @@ sub read_range
 	return $node->safe_psql('postgres', "SELECT count(*) || ' ' || coalesce(max(content) FILTER (WHERE \"row\" = 0 AND col = 0), '') FROM sheet.range($id, '$range')");
 }
 
-sub tiles_of { return $node->safe_psql('postgres', "SELECT coalesce(sum(tiles_cached), 0) FROM sheet.cache_entries WHERE sheet_id = $_[0]") }
+# How many tiles of a sheet the cache has. The view has null while another process, such as the worker, has locked the entry.
+sub tiles_of
+{
+	my $tiles = "FROM sheet.cache_entries WHERE sheet_id = $_[0]";
+	wait_for('the tiles can be counted', "coalesce(bool_and(tiles_cached IS NOT NULL), true) $tiles");
+	return $node->safe_psql('postgres', "SELECT coalesce(sum(tiles_cached), 0) $tiles");
+}
 
 my $other = sheet_of_tiles('other', 60);
 sub push_all_out { read_range($other, 'A' . (1 + 640 * $_) . ':P' . (640 * $_ + 640)) for 0 .. 4, 0 .. 4 }
@@ -161,6 +167,7 @@ sub edit_missing
 	$editor->ask('BEGIN; SET LOCAL pg_sheet.allow_log_delete = on');
 	$editor->ask("DELETE FROM sheet.segment WHERE sheet_id = $drill");
 	$editor->ask("SELECT sheet.set($missing, 'A1', '$text')");
+	tiles_of($missing);
 	is($node->safe_psql('postgres', "SELECT tiles_cached, tiles, writing FROM sheet.cache_entries WHERE sheet_id = $missing"), '1|2|t', "$text: its tile is missing");
 }
 

@@ -1,39 +1,16 @@
 # A session ends at every stop point of the journal, by SIGKILL or PANIC, or fails there. What was under way is there as a
-# whole or not at all, sheet.fsck has nothing to say, and the same thing done again succeeds. Repairs, too, are interrupted and
-# done again. Points of other layers are passed in 041_kill_rounds.pl.
+# whole or not at all, sheet.fsck has nothing to say, and the same thing done again succeeds. Repairs are in 043_repair_cases.pl.
+# Points of other layers are passed in 041_kill_rounds.pl.
 use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use PostgreSQL::Test::Utils;
+use CrashCases;
 use SheetTest;
 use Test::More;
 
-my $node = new_server('cases');
-$node->safe_psql('postgres', "INSERT INTO sheet.account (uid, name) VALUES (1, 'editor')");
-my %scale = (cells => 40);
-
-# Every stored row of the sheet, as text.
-sub rows_of
-{
-	my ($sheet) = @_;
-	my @parts = map { "(SELECT string_agg(t::text, E'\\n' ORDER BY t::text) FROM sheet.$_ t WHERE sheet_id = $sheet)" }
-	  qw(sheet log_batch segment version version_tile property_set log_trim ownership member);
-	return $node->safe_psql('postgres', 'SELECT concat_ws(E\'\\n--\\n\', ' . join(', ', @parts) . ')');
-}
-
-# A sheet with two versions, of several tiles, and edits after them.
-sub new_sheet
-{
-	my $sheet = $node->safe_psql('postgres', "SELECT sheet.create('cases', 300, 60)");
-	for my $version (1, 2)
-	{
-		my @edits = map { [ $_ * 7, $_, "v$version cell $_" ] } 0 .. $scale{cells} - 1;
-		$node->safe_psql('postgres', "SELECT sheet.apply($sheet, " . batch(@edits) . "); SELECT sheet.set_property($sheet, '1:$version', 'height', '$version'); SELECT sheet.commit($sheet, 'v$version')");
-	}
-	$node->safe_psql('postgres', "SELECT sheet.apply($sheet, " . batch([ 0, 0, 'open' ], [ 250, 50, 'far' ]) . ')');
-	return $sheet;
-}
+my $node = start_cases('cases');
 
 # The points that stand in the sources of the journal.
 sub stop_points
@@ -68,22 +45,6 @@ my %way = (
 	withdraw => [],    # of a transaction that is rolled back: 064_truth_servers.pl
 );
 
-# Runs it with the point set; true when it succeeded. After a crash, the server is back.
-sub run_to
-{
-	my ($point, $sql) = @_;
-	my $life = server_life($node);
-	my ($code) = $node->psql('postgres', "SET pg_sheet.stop_point = '$point';\n$sql", on_error_die => 0, on_error_stop => 1);
-	wait_until_next_life($node, $life) if $point =~ /:(kill|panic)/;
-	return $code == 0;
-}
-
-sub fsck
-{
-	my ($sheet, $arguments) = @_;
-	return $node->safe_psql('postgres', "SELECT severity, what, place, repaired FROM sheet.fsck($sheet, $arguments)");
-}
-
 sub crash_at
 {
 	my ($point, $action, $number, $way) = @_;
@@ -104,7 +65,6 @@ sub crash_at
 }
 
 my @points = stop_points();
-my %passed;
 for my $point (@points)
 {
 	my ($word) = $point =~ /^([a-z]+)/;
@@ -122,46 +82,5 @@ crash_at('remove-table', 'kill', 4, 'SELECT sheet.purge(S)');
 crash_at($_, 'panic', 1, $way{commit}[0]) for qw(commit-record commit-head version-row commit-version);
 crash_at('publish', 'panic', 1, $way{append}[0]);
 
-# ---- a repair that is interrupted ----
-
-sub damage
-{
-	my ($sheet, @deletes) = @_;
-	$node->safe_psql('postgres', join("\n", 'SET pg_sheet.allow_log_delete = on;', map { "DELETE FROM sheet.$_ AND sheet_id = $sheet;" } @deletes));
-}
-
-# What is deleted, the points that its repair passes, and what the repair says.
-my @damages = (
-	[ ['version WHERE version_id = 2'], [qw(fsck-deleted version-tile fsck-version fsck-end)], qr/the version is missing\|version 2/ ],
-	[ [ 'version WHERE true', 'version_tile WHERE version_id = 2' ], [ 'fsck-deleted', 'fsck-version', 'fsck-version:kill:2' ], qr/the version is missing\|version 1\|.*the version is missing\|version 2/s ],
-	[ ['version_tile WHERE version_id = 2 AND tile_row = 0'], [qw(remove-row version-row)], qr/the tile at A1 is missing/ ],
-	[ ['property_set WHERE true'], [qw(fsck-properties fsck-end)], qr/the sheet's properties differ from the log/ ],
-	[ ['segment WHERE segment_id = 3'], [qw(fsck-head fsck-end)], qr/the segment's row is missing/ ],
-	[ [ 'log_batch WHERE segment_id = 3', 'segment WHERE segment_id = 3', 'version WHERE version_id = 2' ], [qw(fsck-head fsck-version)], qr/the segment's row is missing\|segment 3\|.*the version is missing\|version 2/s ],
-	[ ['log_batch WHERE segment_id = 2 AND first_seq = (SELECT max(seq) FROM sheet.version c WHERE c.sheet_id = log_batch.sheet_id)'], [qw(fsck-record fsck-end)], qr/the commit record of the version is missing/ ],
-);
-for my $damage (@damages)
-{
-	my ($deletes, $points, $says) = @$damage;
-	for my $point (@$points)
-	{
-		my $sheet = new_sheet();
-		my $sound = rows_of($sheet);
-		my $cells = sheet_state($node, $sheet);
-		my $what = "$deletes->[0], repair ends at $point";
-		my $edits_lost = grep { /log_batch WHERE segment_id = 3/ } @$deletes;
-		damage($sheet, @$deletes);
-		my $damaged = rows_of($sheet);
-		like(fsck($sheet, 'true, false'), $says, "$what: a look tells");
-		ok(!run_to($point =~ /:/ ? $point : "$point:kill", "SELECT * FROM sheet.fsck($sheet, true)"), "$what: does not come to its end");
-		ok(rows_of($sheet) eq $damaged, "$what: nothing of it is there");
-		like(fsck($sheet, 'true'), $says, "$what: the second repair says the same");
-		is(fsck($sheet, 'true'), 'info|clean||f', "$what: after that it is clean");
-		ok(rows_of($sheet) eq $sound, "$what: every row is what it was") if !$edits_lost;
-		is(sheet_state($node, $sheet), $cells, "$what: the cells are what they were") if !$edits_lost;
-		ok($node->safe_psql('postgres', "SELECT sheet.set($sheet, 'C3', 'after'); SELECT sheet.commit($sheet, 'after')"), "$what: it can be edited");
-		is(fsck($sheet, 'true'), 'info|clean||f', "$what: and is clean");
-	}
-}
 $node->stop;
 done_testing();

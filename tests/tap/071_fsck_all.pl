@@ -36,7 +36,8 @@ sub watch
 	my $holder = new_session($node);
 	$holder->ask(q{SELECT pg_advisory_lock(hashtext('fsck-end'))});
 	my $session = new_session($node);
-	$session->ask('SELECT sheet.fsck_catalog(NULL)'); # the last step of each check, a query whose memory work_mem limits
+	# the last step of each check, a query whose memory work_mem limits; by itself, and as fsck runs it
+	$session->ask('SELECT sheet.fsck_catalog(NULL); SELECT count(*) FROM sheet.fsck(1, true)');
 	$session->ask("SET pg_sheet.stop_point = 'fsck-end:wait:100'");
 	$session->send($check);
 	my $first = look_at($session);

@@ -43,6 +43,9 @@ my %steps = (
 	'a change of a task is followed' => 200,
 	'a task of many is changed' => 200,
 	'a task is added to many' => 200,
+	# write the places of twenty tabs again, of which earlier runs have left versions on more pages
+	'api_books.c books_change_tab_sql' => 100,
+	'api_books.c books_copy_tab_sql' => 100,
 	'upload.c upload_begin_sql' => 40, # finds a free name among thousands of pictures by bisection
 );
 
@@ -52,6 +55,24 @@ my %parameters = (
 	'access_tokens.c access_tokens_find_sql' => [q{sha256('token 7')}],
 	'access_tokens.c use_sql' => [ '$token', '|UPDATE sheet.access_token SET last_used = NULL WHERE token_id = $token' ],
 	'accounts.c opening_sql' => [ '$busy', '$guest', '|UPDATE sheet.member SET opened_at = opened_at - interval $$2 hours$$ WHERE sheet_id = $busy AND uid = $guest' ],
+	'api_books.c books_list_sql' => [ '$rich', '20', '9007199254740991' ],
+	'api_books.c books_create_sql' => [ q{'new'}, '$rich' ],
+	'api_books.c books_copy_sql' => [ '$shelf', q{'copy'}, '$rich' ],
+	'api_books.c books_describe_sql' => [ '$book', '$guest' ],
+	'api_books.c books_rename_sql' => [ '$book', '$rich', q{'renamed'} ],
+	'api_books.c books_trash_sql' => [ '$shelf', '$rich' ],
+	'api_books.c books_recover_sql' => [ '$shelf', '$rich', '|SELECT sheet.trash_book($shelf)' ],
+	'api_books.c books_purge_sql' => [ '$shelf', '$rich' ],
+	'api_books.c books_share_sql' => [ '$shelf', '$rich', q{'account 3'}, q{'viewer'} ],
+	'api_books.c books_unshare_sql' => [ '$shelf', '$rich', q{'account 2'} ],
+	'api_books.c books_state_sql' => [ '$book', '$guest' ],
+	'api_books.c books_members_sql' => [ '$book', '$guest', '200', '0' ],
+	'api_books.c books_add_tab_sql' => [ '$book', '$rich', q{'new'}, '$tab', '10', '10' ],
+	'api_books.c books_take_tab_sql' => [ '$book', '$rich', '$quiet', '$tab' ],
+	'api_books.c books_take_tab_sql of another book' => [ '$shelf', '$rich', '$tab', 'NULL' ],
+	'api_books.c books_copy_tab_sql' => [ '$book', '$rich', '$tab', q{'copy'} ],
+	'api_books.c books_change_tab_sql' => [ '$book', '$rich', '$tab', 'true', 'NULL', q{'#1d5fbf'}, 'true' ],
+	'api_books.c books_leave_sql' => [ '$book', '$rich', '$tab' ],
 	'api_calendars.c calendars_add_sql' => [ '$team', q{'{"Title": "x", "Start": "2031-01-01 10:00"}'}, '$rich' ],
 	'api_calendars.c calendars_answer_sql' => [ '$team', q{'daily'}, q{'accepted'}, 'NULL', '$guest' ],
 	'api_calendars.c calendars_change_sql' => [ '$team', q{'daily'}, q{'{"Place": "x"}'}, q{'all'}, 'NULL', q{'{"Place": ""}'}, '$rich' ],
@@ -85,6 +106,14 @@ my %parameters = (
 	'api_versions.c api_rollback_sql' => [ '$busy', '$version', '$rich' ],
 	'commit.c apply_sql' => [ '$busy', $set, '$last', 'NULL', '5', '7', 'NULL', 'true' ],
 	'commit.c apply_sql newcomer' => [ '$busy', $set, '$last', 'NULL', '5', '7', 'ARRAY[$guest, 987654321, 1, 1]', 'true' ],
+	'workbook_export.c workbook_book_sql' => [ '$book', '$rich' ],
+	'workbook_export.c workbook_export_sql' => [ q{'book'}, '$book', '$rich', q{|SELECT sheet.report_calculator('here')} ],
+	'workbook_export.c workbook_part_sql' => [ '$job', '0' ],
+	'workbook_import.c workbook_begin_sql' => [ q{'new'}, '$rich', q{|SELECT sheet.report_calculator('here')} ],
+	'workbook_import.c workbook_put_sql' => [ '$import', '0', q{'bytes'} ],
+	'workbook_import.c workbook_ready_sql' => ['$job'],
+	'workbook_jobs.c workbook_end_sql' => ['$job'],
+	'workbook_jobs.c workbook_state_sql' => ['$job'],
 	'webhook_routes.c webhook_change_sql' => [ '$busy', '$rich', '0', q{'https://example.org/'}, 'true' ],
 	'webhook_routes.c webhook_create_sql' => [ '$busy', q{'https://example.org/'}, '$rich' ],
 	'webhook_routes.c webhook_delete_sql' => [ '$busy', '$rich', '0' ],
@@ -102,7 +131,7 @@ my %parameters = (
 	'coord_postgres.c acquire_sql' => [q{'here'}],
 	'coord_postgres.c heartbeat_sql' => [],
 	'coord_postgres.c holder_sql' => [],
-	'csv_export.c export_sql' => [ '$busy', '$guest', 'NULL', 'true', q{'tsv'} ],
+	'csv_export.c export_sql' => [ '$busy', '$guest', 'NULL', 'true', q{'tsv'}, 'false' ],
 	'csv_import.c import_abort_sql' => ['$import'],
 	'csv_import.c import_begin_sql' => [ q{'new'}, 'NULL', '$rich' ],
 	'csv_import.c import_into_sql' => [ '$busy', '$rich' ],
@@ -130,7 +159,7 @@ my %parameters = (
 	'published_links.c published_sql' => [q{sha256('key')}],
 	'cached_range.c link_sql' => [ '$busy', '$rect', '1000000' ],
 	'cached_range.c html_link_sql' => [ '$busy', '$rect', '1000000' ],
-	'cached_range.c html_sql' => [ '$busy', '0', '0', '9', '9', '1000000' ],
+	'cached_range.c html_sql' => [ '$busy', '0', '0', '9', '9', '1000000', 'true' ],
 	'links.c links_list_sql' => [ '$busy', '$rich' ],
 	'links.c link_create_sql' => [ '$quiet', q{'viewer'}, q{'2033-05-18T03:33:20Z'}, 'NULL', 'NULL', 'NULL', '$rich', q{'https://example.org'}, 'true', 'NULL' ],
 	'links.c link_create_sql rectangle' => [ '$busy', q{'viewer'}, q{'2033-05-18T03:33:20Z'}, q{'A1:B2'}, 'NULL', 'NULL', '$rich', 'NULL', 'false', 'NULL' ],
@@ -219,7 +248,7 @@ my %parameters = (
 	'v2_join.c tail_sql' => [ '$busy', '$last - 5', '4194304' ],
 	'v2_join.c user_sql' => [ '$busy', '$stranger' ],
 	'v2_large_block.c streaming_sql' => [ '$busy', '0', '0', '9', '9' ],
-	'cached_range.c range_sql' => [ '$busy', '0', '0', '9', '9', '1000000' ],
+	'cached_range.c range_sql' => [ '$busy', '0', '0', '9', '9', '1000000', 'true' ],
 );
 
 # Changes of a calendar that has many tasks: a statement that runs first, and the one that is measured.
@@ -227,6 +256,17 @@ my %changes = (
 	'a change of a task is followed' => [ q{SELECT sheet.set($other, 'B8', '2027-03-01 10:00')}, 'SELECT sheet.refresh_calendar($other)' ],
 	'a task of many is changed' => [ '', q{SELECT sheet.change_task($other, (SELECT t.task_uid FROM sheet.task t WHERE t.sheet_id = $other AND t.row_no = 7), '{"Place": "x"}')} ],
 	'a task is added to many' => [ '', q{SELECT sheet.add_task($other, '{"Title": "x", "Start": "2027-01-01 10:00"}')} ],
+	'values are stored' => [ '', q{SELECT sheet.put_values($busy, sheet.last_seq($busy), '{0,1}', '{0,1}', '{2,3}')} ],
+	'a workbook is taken' => [ 'SELECT sheet.workbook_ready($job)', q{SELECT * FROM sheet.workbook_take('here')} ],
+	'a workbook is kept' => [ 'SELECT sheet.workbook_ready($job)', q{SELECT sheet.workbook_keep('here', ARRAY[$job])} ],
+	'all values are stored' => [ '', q{SELECT sheet.put_values($busy, sheet.last_seq($busy), '{0,1}', '{0,1}', '{2,3}', whole => true)} ],
+	'a sheet to compute' => [ '', 'SELECT * FROM sheet.to_compute(ARRAY[$busy])' ],
+	'values that depend on a tab are stored' => [ '', q{SELECT sheet.put_values($busy, sheet.last_seq($busy), '{0,1}', '{0,1}', '{2,3}', source_ids => ARRAY[$tab, 0], source_seqs => '{1,0}')} ],
+	'sheets that depend on a tab' => [ '', q{SELECT * FROM sheet.to_compute('{}', ARRAY[$tab, $quiet])} ],
+	'the tabs that formulas may read' => [ '', 'SELECT * FROM sheet.tabs_to_read($tab, ARRAY[$busy, $tab])' ],
+	'the next sheets to compute again' => [ '', q{SELECT * FROM sheet.to_compute_again('-infinity', 0, 10)} ],
+	'a page of the sheets with formulas' => [ '', 'SELECT * FROM sheet.computed_sheets(0, 10)' ],
+	'values of a range' => [ '', q{SELECT value FROM sheet.range($busy, 'A1:B2')} ],
 );
 
 # What people ask for by SQL: one who has one sheet, and one who has many.
@@ -241,6 +281,9 @@ my %queries = (
 	'guest the end of sheet.log' => 'SELECT * FROM sheet.log WHERE sheet_id = $busy ORDER BY seq DESC LIMIT 100',
 	'guest a sheet of sheet.cells' => 'SELECT count(*) FROM sheet.cells WHERE sheet_id = $busy',
 	'guest a row in a sheet of which links to rectangles were revoked' => 'SELECT sheet.insert_rows($busy, 0, 1)',
+	'guest sheet.books' => 'SELECT count(*) FROM sheet.books WHERE book_id = $book',
+	'guest the tabs of a book' => 'SELECT * FROM sheet.tabs($book)',
+	'guest the cells of a tab by its name' => q{SELECT count(*) FROM sheet.cells WHERE sheet_id = sheet.tab($book, 'SHEET 2')},
 	'guest an edit by SQL' => q{SELECT sheet.set($busy, 'A1', 'of a guest')},
 );
 
@@ -314,6 +357,17 @@ END
 \$\$;
 SELECT count(sheet.share(id('busy'), a.name, 'editor')) FROM sheet.account a WHERE a.name NOT IN ('account 1', 'account 5', 'account 6') AND a.uid < (SELECT min(uid) + $size->{members} FROM sheet.account);
 SELECT count(sheet.share(s.sheet_id, 'account 2', 'editor')) FROM sheet.sheet s WHERE s.owner = id('rich') AND s.name LIKE 'sheet %';
+-- Books of twenty tabs, one of two, and others without. A new tab is shared with each member of its book, so there are as many in both databases.
+INSERT INTO sheet.book (name, owner) SELECT 'book ' || n, id('rich') FROM generate_series(1, $size->{own}) n;
+INSERT INTO ids SELECT 'book', min(book_id) FROM sheet.book;
+INSERT INTO ids SELECT 'shelf', max(book_id) FROM sheet.book;
+INSERT INTO sheet.book_tab (sheet_id, book_id, place) SELECT sheet_id, id('book') + n / 20, n % 20 + 1
+	FROM (SELECT sheet_id, row_number() OVER (ORDER BY sheet_id) - 1 AS n FROM sheet.sheet WHERE owner = id('rich') AND name LIKE 'sheet %') s;
+INSERT INTO ids SELECT 'tab', sheet_id FROM sheet.book_tab WHERE book_id = id('book') AND place = 2;
+INSERT INTO sheet.book_member SELECT book_id, id('rich'), 'owner' FROM sheet.book;
+INSERT INTO sheet.book_member SELECT book_id, id('guest'), 'editor' FROM sheet.book;
+INSERT INTO sheet.book_member SELECT id('book'), a.uid, 'viewer' FROM sheet.account a WHERE a.name IN ('account 11', 'account 12', 'account 13');
+SELECT sheet.add_tab(id('shelf'), 'shelf ' || n) FROM generate_series(1, 2) n;
 -- A calendar that is changed is read from its batches several times, which costs more if they lie on two pages. So they begin a page.
 CREATE PROCEDURE begin_log_page() LANGUAGE plpgsql AS \$\$
 DECLARE
@@ -325,6 +379,9 @@ BEGIN
 		EXIT WHEN pg_relation_size('sheet.log_batch') > bytes;
 	END LOOP;
 END \$\$;
+-- Each sheet has formulas, and values of them that nobody computes.
+INSERT INTO sheet.computed SELECT sheet_id, 1, now() + interval '1 hour' FROM sheet.sheet ON CONFLICT DO NOTHING;
+INSERT INTO sheet.value SELECT sheet_id, 0, '\\x000231' FROM sheet.sheet;
 INSERT INTO ids SELECT 'filler', sheet.create('filler', 10, 10, as_uid => id('stranger'));
 CALL begin_log_page();
 INSERT INTO ids SELECT 'team', sheet.create_calendar('team', 'UTC', id('rich'));
@@ -345,6 +402,8 @@ INSERT INTO sheet.file_use SELECT uid, size FROM sheet.file;
 UPDATE sheet.file SET link_key = 'key' WHERE name = 'file 7';
 INSERT INTO ids SELECT 'file', upload_id FROM sheet.file WHERE name = 'file 7';
 INSERT INTO ids SELECT 'import', sheet.import_begin('import', NULL, id('rich'));
+SELECT sheet.report_calculator('here');
+INSERT INTO ids SELECT 'job', job_id FROM sheet.workbook_begin('import', NULL, 'new', id('rich'));
 INSERT INTO ids SELECT 'upload', upload_id FROM sheet.file_begin(id('busy'), 'upload', NULL, 100, id('rich'));
 INSERT INTO sheet.link (sheet_id, digest, role, label, created_by) SELECT s.sheet_id, CASE s.sheet_id WHEN id('quiet') THEN sha256('key') ELSE sha256(s.sheet_id::text::bytea) END, 'viewer', 'a link', 0 FROM sheet.sheet s;
 INSERT INTO ids SELECT 'link', link_id FROM sheet.link WHERE sheet_id = id('quiet');

@@ -383,7 +383,8 @@ for my $first ('account', 'task')
 	my ($maker, $namer) = (new_session($node), new_session($node));
 	$_->ask('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1') for $maker, $namer;
 	my $uid = $maker->ask("SELECT sheet.account_create('beside $first', NULL, 'x')");
-	$namer->ask(qq{SELECT sheet.add_task($calendar, '{"Title": "beside", "Start": "2031-09-01 10:00", "Who": "beside $first"}')});
+	$namer->ask(qq{SELECT sheet.refresh_calendar($calendar), sheet.put_cells($calendar, NULL,
+		'{"title": "beside", "start": "2031-09-01 10:00", "who": "beside $first", "uid": "beside $first"}', NULL), sheet.refresh_calendar($calendar)});
 	for my $session ($first eq 'account' ? ($maker, $namer) : ($namer, $maker))
 	{
 		$session->ask('COMMIT');

@@ -312,7 +312,10 @@ run_apply(Sheet *sheet, const Statement *statement, SimProcess *process)
 	if (sheet_is_held(sheet))
 	{
 		if (strcmp(statement->params[7], "true") == 0)
+		{
+			result_int64(res, 4, param_int64(statement, 0));
 			return res;
+		}
 		PQclear(res);
 		return result_new(PGRES_FATAL_ERROR, "55P03");
 	}

@@ -4,9 +4,8 @@
  * A handle has one connection at a time. When it breaks, all unanswered requests are answered by ZCONNECTIONLOSS, and
  * the next server is tried. A server that does not answer, also to the first request of a connection, is given up after
  * two thirds of the session time (zookeeper_interest() in zookeeper.c). A new handle begins with any server, has seen
- * no transaction and knows no watch, also when it continues a session. zoo_set_servers() closes a connection to a
- * server that is not among the new ones, and answers no request. zookeeper_close() ends the session if the handle is
- * connected.
+ * no transaction and knows no watch, also when it continues a session. zookeeper_close() ends the session if the
+ * handle is connected.
  */
 #include "sim_zookeeper.h"
 
@@ -141,7 +140,7 @@ client_ticks(void *arg)
 	uint64_t timeout = (uint64_t) handle->timeout * SIM_MS;
 
 	handle->tick = sim_after(handle->process, 50 * SIM_MS, client_ticks, handle);
-	if (handle->expired || handle->nowhere)
+	if (handle->expired)
 		return;
 	if (!handle->connection)
 	{
@@ -253,12 +252,11 @@ zoo_get_current_server(zhandle_t *handle)
 	return name;
 }
 
-int
-zoo_set_servers(zhandle_t *handle, const char *hosts)
+/* In place of gateway/coord/zk_socket.c. The handle is closed next, so it connects to no other server. */
+void
+zk_socket_shut_down(zhandle_t *handle)
 {
-	handle->nowhere = true;
 	client_closes(handle);
-	return ZOK;
 }
 
 const clientid_t *

@@ -149,7 +149,6 @@ struct _zhandle
 	int server;
 	bool connected, expired;
 	bool may_try[SIM_SERVERS];
-	bool nowhere; /* its servers are none of these */
 	Connection *connection;
 	uint64_t began, heard, sent;
 	int64_t zxid;

@@ -92,7 +92,7 @@ test_defaults(void)
 		   "one gateway needs no ZooKeeper");
 	TAP_OK(config.durable && config.batch_edits == 5000 && config.token_minutes == 720,
 		   "durable, 5000 edits, 12 hours");
-	TAP_OK(config.max_upload_bytes == 64 << 20 && config.send_queue_bytes == 8 << 20 &&
+	TAP_OK(config.max_upload_bytes == 256 << 20 && config.send_queue_bytes == 8 << 20 &&
 			   config.max_frame_bytes == 1 << 20,
 		   "bytes with units");
 	config_free(&config);

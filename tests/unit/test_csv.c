@@ -96,16 +96,24 @@ check(const char *text, const char *expected)
 	TAP_OK(same, "and in pieces");
 }
 
+/* given: the separator that the caller names, or NULL. */
 static void
-check_guess(const char *text, size_t len, char separator, size_t skip)
+check_given(const char *given, const char *text, size_t len, char separator, size_t skip)
 {
-	CsvOptions options = {.dialect = {.separator = ',', .quote = '"'}, .guess = true};
+	CsvOptions options;
 	CsvReader reader;
 
+	csv_options_parse(&options, NULL, given, NULL, false, NULL, true);
 	csv_reader_init(&reader, &options.dialect, text, len);
 	csv_guess(&reader, &options);
 	TAP_OK(reader.dialect.separator == separator && reader.pos == text + skip, "the separator of %.20s is %c, got %c",
 		   text, separator, reader.dialect.separator);
+}
+
+static void
+check_guess(const char *text, size_t len, char separator, size_t skip)
+{
+	check_given(NULL, text, len, separator, skip);
 }
 
 /* What is not complete in the first CSV_HEAD_BYTES does not count. */
@@ -134,6 +142,55 @@ check_content(const char *text, const char *expected, bool decimal_comma, bool f
 
 	TAP_OK(len == strlen(expected) && memcmp(content, expected, len) == 0, "%s becomes %s, got %.*s", text, expected,
 		   (int) len, content);
+}
+
+/* A field of a file of others, and how an export writes the content again: both show the same text. */
+static void
+check_apostrophe(const char *text, const char *content, const char *exported)
+{
+	bool omits = csv_omits_apostrophe(content, strlen(content));
+
+	check_content(text, content, false, true);
+	check_content(text, content, false, false);
+	TAP_OK(strcmp(content + omits, exported) == 0, "%s is exported as %s, got %s", content, exported, content + omits);
+}
+
+static void
+check_apostrophes(void)
+{
+	static const char *const needed[] = {"'12",
+										 "''12",
+										 "'''12",
+										 "'=A1",
+										 "''=A1",
+										 "'-1.5e3",
+										 "'1E5",
+										 "'+49301",
+										 "'TRUE",
+										 "'0:30",
+										 "'36:00:00",
+										 "'1900-01-01",
+										 "'2024-02-29",
+										 "'2024-01-31T10:30",
+										 "'0.30000000000000004"};
+	static const char *const texts[] = {
+		"'s-Hertogenbosch",	  "'",	   "''",		  "'007",		 "'''007",	  "'=",	 "'MAR1", "'1E999",
+		"'12345678901234567", "'true", "'1899-12-31", "'2023-02-29", "'10000:00", "'1,5"};
+	char content[64];
+
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+		check_apostrophe(needed[i], needed[i], needed[i]);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+	{
+		sprintf(content, "'%s", texts[i]);
+		check_apostrophe(texts[i], content, texts[i]);
+	}
+	TAP_OK(csv_omits_apostrophe("'007", 4) && csv_omits_apostrophe("'", 1) && !csv_omits_apostrophe("007", 3) &&
+			   !csv_omits_apostrophe("", 0),
+		   "an apostrophe that a text does not need is not exported");
+	memset(content, '1', sizeof(content));
+	content[0] = '\'';
+	TAP_OK(csv_omits_apostrophe(content, 64), "a number of many digits is a text");
 }
 
 int
@@ -190,6 +247,9 @@ main(void)
 	check_guess("sep=|\r\na", 8, '|', 7);
 	check_guess("sep=;x\na,b", 10, ',', 0);
 	check_guess("", 0, ',', 0);
+	check_given(";", "sep=;\na;b", 9, ';', 6);
+	check_given(",", "sep=;\na;b", 9, ',', 0);
+	check_given("|", "a;b", 3, '|', 0);
 	check_guess_head();
 
 	check_content("-50,00", "-50.00", true, true);
@@ -197,11 +257,21 @@ main(void)
 	check_content("1.234", "1234", true, true);
 	check_content("1.23,4", "1.23,4", true, true);
 	check_content("+49301234", "'+49301234", false, false);
+	check_content("+1.5", "'+1.5", false, false);
 	check_content("1E5", "'1E5", false, false);
+	check_content("-12e3", "'-12e3", false, false);
+	check_content("1.5E3", "1.5E3", false, false);
+	check_content("1e-05", "1e-05", false, false);
+	check_content("1E+16", "1E+16", false, false);
+	check_content("1E5", "1E5", false, true);
+	check_content("+1.234,5", "+1234.5", true, false);
+	check_content("'=1", "'=1", false, false);
 	check_content("007", "007", false, false);
 	check_content("=1", "'=1", false, false);
 	check_content("=", "=", false, false);
 	check_content("1,5E", "1,5E", true, false);
 	check_content("=1", "=1", true, true);
+	check_content("'1,5", "''1,5", true, false);
+	check_apostrophes();
 	return tap_done();
 }

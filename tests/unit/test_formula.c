@@ -1,8 +1,8 @@
 /*
- * test_formula.c - what becomes of the references of formulas when rows and columns come and go: against
- * tests/vectors/formulas.json, which gateway/web/test/v2/formula.test.ts reads as well; against lists of lines; and the
- * limits. `test_formula FILE` checks the vectors of that file alone: gateway/web/test/univer.formula.test.ts writes
- * random ones.
+ * test_formula.c - what becomes of the references of formulas when rows and columns come and go, or a sheet is
+ * renamed: against tests/vectors/formulas.json, which gateway/web/test/v2/formula.test.ts reads as well; against lists
+ * of lines; and the limits. `test_formula FILE` checks the vectors of that file alone:
+ * gateway/web/test/univer.formula.test.ts writes random ones.
  */
 #include "common/formula_shift.h"
 
@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "tap.h"
 
@@ -17,17 +18,52 @@
 
 static char result[SHEET_MAX_CONTENT_BYTES + 1];
 
-static FormulaShift
-shift(const char *formula, const LineChange *change)
+/* The sheet that changes: its name, its new one, and whether references without a name are of it. */
+typedef struct Sheet
 {
+	const char *name, *new_name;
+	bool own;
+} Sheet;
+
+static bool
+is_name(const void *arg, const char *name, size_t len)
+{
+	const Sheet *sheet = arg;
+
+	return strlen(sheet->name) == len && strncasecmp(sheet->name, name, len) == 0;
+}
+
+/* change NULL: the sheet is renamed. */
+static FormulaShift
+shift_of(const char *formula, const LineChange *change, const Sheet *sheet)
+{
+	char quoted[200] = "";
+	FormulaChange call = {.move = change != NULL ? formula_move_lines : NULL, .move_arg = change, .own = sheet->own};
 	uint32_t len = 0;
-	FormulaShift done =
-		formula_shift((EditText){formula, (uint32_t) strlen(formula)}, formula_move_lines, change, result, &len);
+	FormulaShift done;
+
+	if (sheet->name != NULL)
+	{
+		call.is_name = is_name;
+		call.name_arg = sheet;
+	}
+	if (sheet->new_name != NULL)
+	{
+		formula_quote_name(sheet->new_name, quoted);
+		call.new_name = quoted;
+	}
+	done = formula_shift((EditText){formula, (uint32_t) strlen(formula)}, &call, result, &len);
 
 	result[len] = '\0';
 	if (done == FORMULA_SAME)
 		strcpy(result, formula);
 	return done;
+}
+
+static FormulaShift
+shift(const char *formula, const LineChange *change)
+{
+	return shift_of(formula, change, &(Sheet){.own = true});
 }
 
 /* ---- the vectors ---- */
@@ -61,8 +97,12 @@ check_vectors(const char *path)
 	{
 		const char *formula = cJSON_GetObjectItem(vector, "formula")->valuestring;
 		const char *wanted = cJSON_GetObjectItem(vector, "result")->valuestring;
-		LineChange change = change_of(cJSON_GetObjectItem(vector, "change"));
-		FormulaShift done = shift(formula, &change);
+		const cJSON *tuple = cJSON_GetObjectItem(vector, "change");
+		LineChange change = tuple != NULL ? change_of(tuple) : (LineChange){.n = 0};
+		Sheet sheet = {.name = cJSON_GetStringValue(cJSON_GetObjectItem(vector, "sheet")),
+					   .new_name = cJSON_GetStringValue(cJSON_GetObjectItem(vector, "rename")),
+					   .own = tuple != NULL && !cJSON_IsTrue(cJSON_GetObjectItem(vector, "other"))};
+		FormulaShift done = shift_of(formula, tuple != NULL ? &change : NULL, &sheet);
 
 		TAP_OK(strcmp(result, wanted) == 0 && (done == FORMULA_SHIFTED) == (strcmp(formula, wanted) != 0), "%s: %s",
 			   cJSON_GetObjectItem(vector, "name")->valuestring, result);
@@ -185,6 +225,40 @@ check_lengths(void)
 	TAP_OK(shift(formula, &far) == FORMULA_TOO_LONG, "a text that grows beyond the buffer");
 }
 
+/* ---- names of sheets ---- */
+
+static void
+check_names(void)
+{
+	static const char *const names[][2] = {{"Data", "Data"},   {"Sheet2", "Sheet2"},	  {"a_b", "a_b"},
+										   {"_1", "_1"},	   {"a b", "'a b'"},		  {"it's", "'it''s'"},
+										   {"A1", "'A1'"},	   {"tab2", "'tab2'"},		  {"R1C1", "'R1C1'"},
+										   {"c", "'c'"},	   {"2024", "'2024'"},		  {"1x", "'1x'"},
+										   {"true", "'true'"}, {"a.b", "'a.b'"},		  {"a!b", "'a!b'"},
+										   {"X", "X"},		   {"\xC3\x9C", "'\xC3\x9C'"}};
+	static const struct
+	{
+		const char *formula;
+		bool has;
+	} formulas[] = {{"=X!A1", true},	  {"='a b'!A1", true}, {"=SUM(A1,X!B:B)", true}, {"=\"X!A1\"&A1", false},
+					{"=#REF!+A1", false}, {"X!A1", false},	   {"=#DIV/0!", false},		 {"={\"X!A1\"}", false},
+					{"=A1", false},		  {"='X' !A1", false}, {"=[B]X!A1", false},		 {"=A:X!A1", false}};
+	char quoted[100];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	{
+		formula_quote_name(names[i][0], quoted);
+		TAP_OK(strcmp(quoted, names[i][1]) == 0, "the name %s in formulas: %s", names[i][0], quoted);
+	}
+	for (size_t i = 0; i < sizeof(formulas) / sizeof(formulas[0]); i++)
+	{
+		const char *text = formulas[i].formula;
+
+		TAP_OK(formula_has_names((EditText){text, (uint32_t) strlen(text)}) == formulas[i].has, "%s %s", text,
+			   formulas[i].has ? "names a sheet" : "names no sheet");
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -196,5 +270,6 @@ main(int argc, char **argv)
 	check_vectors(VECTORS);
 	check_lines();
 	check_lengths();
+	check_names();
 	return tap_done();
 }

@@ -1,7 +1,7 @@
 /*
  * test_person_name.c - names in any script are good; what cannot be seen is not.
  */
-#include "common/person_name.h"
+#include "support/person_name.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -474,9 +474,11 @@ put_server(Buf *to, V2Encoding encoding, const cJSON *m)
 	else if (strcmp(type, "edits") == 0 || strcmp(type, "block") == 0 || strcmp(type, "calc") == 0)
 		put_cells(to, encoding, m, type);
 	else if (strcmp(type, "changed") == 0)
-		v2_put_changed(to, encoding);
+		v2_put_notice(to, encoding, V2_NOTICE_CHANGED);
 	else if (strcmp(type, "reminders") == 0)
-		v2_put_reminders(to, encoding);
+		v2_put_notice(to, encoding, V2_NOTICE_REMINDERS);
+	else if (strcmp(type, "book") == 0)
+		v2_put_notice(to, encoding, V2_NOTICE_BOOK);
 	else if (strcmp(type, "ack") == 0)
 		v2_put_ack(to, encoding, number(m, "n"), number(m, "seq"));
 	else if (strcmp(type, "nack") == 0)

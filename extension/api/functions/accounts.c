@@ -6,7 +6,7 @@
 #include "journal/follow/follow.h"
 #include "miscadmin.h"
 #include "permission/permission.h"
-#include "common/person_name.h"
+#include "support/person_name.h"
 #include "api/functions/functions.h"
 #include "journal/store/history.h"
 #include "mb/pg_wchar.h"

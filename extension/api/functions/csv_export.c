@@ -84,6 +84,21 @@ csv_append_json(StringInfo out, const char *data, Size len)
 	pfree(content);
 }
 
+/* A content, or the value of a formula, without an apostrophe that an import does not need. An empty text is an empty
+ * field. */
+static CellShown
+csv_field(const CellList *list, Size i)
+{
+	CellShown shown = cells_value_content(list, i);
+
+	if (csv_omits_apostrophe(shown.text, shown.len))
+	{
+		shown.text++;
+		shown.len--;
+	}
+	return shown;
+}
+
 /* The rows of a rectangle, from its first row and column to the last ones that have a content. */
 typedef struct CsvRows
 {
@@ -109,7 +124,7 @@ csv_rows_check(const CsvRows *rows)
 	last_row = rows->list->cells[rows->last - 1].row;
 	fields = (uint64) (last_row - rows->row + 1) * rows->cols;
 	for (Size i = 0; i < rows->last; i++)
-		contents += rows->list->cells[i].content_len > 0;
+		contents += csv_field(rows->list, i).len > 0;
 	if (fields - contents > EXPORT_MAX_EMPTY)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
@@ -122,7 +137,7 @@ csv_rows_check(const CsvRows *rows)
 						 "gives the cells that are not empty.")));
 }
 
-/* The arguments ref, escape_formulas and format begin at `arg`. fresh: see cells_read(). */
+/* The arguments ref, escape_formulas, format and formulas begin at `arg`. fresh: see cells_read(). */
 static void
 csv_rows_begin(CsvRows *rows, FunctionCallInfo fcinfo, int64 sheet_id, int arg, bool fresh)
 {
@@ -134,10 +149,11 @@ csv_rows_begin(CsvRows *rows, FunctionCallInfo fcinfo, int64 sheet_id, int arg, 
 	if (escape && format->json)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("escape_formulas is for csv and tsv only")));
 	(void) cells_arg_range(fcinfo, arg, rect);
-	list = cells_read(sheet_id, rect, fresh);
+	list = !PG_ARGISNULL(arg + 3) && PG_GETARG_BOOL(arg + 3) ? cells_read(sheet_id, rect, fresh)
+															 : cells_read_values(sheet_id, rect, fresh);
 	*rows = (CsvRows){.list = list, .row = rect[0], .col0 = rect[1], .format = format, .escape = escape};
 	for (Size i = 0; i < list->count; i++)
-		if (list->cells[i].content_len > 0)
+		if (csv_field(list, i).len > 0)
 		{
 			rows->last = i + 1;
 			rows->cols = Max(rows->cols, list->cells[i].col - rect[1] + 1);
@@ -145,22 +161,26 @@ csv_rows_begin(CsvRows *rows, FunctionCallInfo fcinfo, int64 sheet_id, int arg, 
 	csv_rows_check(rows);
 }
 
-/* Appends the next field, of the cell or empty (NULL). */
+/* Appends the next field: of the next cell, or empty. */
 static void
-csv_rows_append_field(const CsvRows *rows, StringInfo out, const Cell *cell)
+csv_rows_append_field(const CsvRows *rows, StringInfo out, bool empty)
 {
 	const CsvFormat *format = rows->format;
+	CellShown field = {NULL};
+
+	if (!empty)
+		field = csv_field(rows->list, rows->next);
 
 	if (rows->col == 0)
 		appendStringInfoString(out, format->row_begin);
 	else
 		appendStringInfoChar(out, format->separator);
-	if (cell == NULL || cell->content_len == 0)
+	if (field.len == 0)
 		appendStringInfoString(out, format->json ? "null" : "");
 	else if (format->json)
-		csv_append_json(out, cell->content, cell->content_len);
+		csv_append_json(out, field.text, field.len);
 	else
-		csv_append(out, cell->content, cell->content_len, format->separator, rows->escape);
+		csv_append(out, field.text, field.len, format->separator, rows->escape);
 }
 
 /* Appends fields until all are written, or `out` has max_bytes. Returns false if all were written before. */
@@ -177,7 +197,7 @@ csv_rows_append(CsvRows *rows, StringInfo out, int max_bytes)
 		bool here = cell != NULL && cell->row == rows->row && cell->col == rows->col0 + rows->col;
 
 		CHECK_FOR_INTERRUPTS();
-		csv_rows_append_field(rows, out, here ? cell : NULL);
+		csv_rows_append_field(rows, out, !here);
 		rows->next += here;
 		rows->col++;
 		if (rows->col < rows->cols)
@@ -191,7 +211,7 @@ csv_rows_append(CsvRows *rows, StringInfo out, int max_bytes)
 	return true;
 }
 
-/* export_csv(sheet_id, ref, escape_formulas, format) */
+/* export_csv(sheet_id, ref, escape_formulas, format, formulas) */
 Datum
 sheet_export_csv(PG_FUNCTION_ARGS)
 {
@@ -206,8 +226,8 @@ sheet_export_csv(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(cstring_to_text_with_len(out.data, out.len));
 }
 
-/* read_csv(sheet_id, max_bytes, ref, escape_formulas, format): all pieces have one state of the sheet. In a target
- * list, each is made when it is asked for. */
+/* read_csv(sheet_id, max_bytes, ref, escape_formulas, format, formulas): all pieces have one state of the sheet. In a
+ * target list, each is made when it is asked for. */
 Datum
 sheet_read_csv(PG_FUNCTION_ARGS)
 {

@@ -1,11 +1,11 @@
 /*
- * csv_import.c - SQL functions that set cells from CSV, TSV or JSON Lines: import_csv, import_csv_into, and imports in
- * parts.
+ * csv_import.c - SQL functions that set cells from CSV, TSV or JSON Lines: import_csv, import_csv_into, import_file,
+ * and imports in parts.
  *
  * A gateway stores a file that is uploaded in parts of its own transactions: import_begin, import_put for each part,
  * and import_end, which sets the cells in one transaction and removes the parts. So no transaction waits for the
- * client, and the file is never whole in memory. The parts are in unlogged tables: after a crash of the server the
- * client starts anew.
+ * client, and the text is never whole in memory; the edits are, until the commit. The parts are in unlogged tables:
+ * after a crash of the server the client starts anew.
  *
  * The text is read twice. The first time checks everything and measures the sheet, so an error is found before anything
  * is stored.
@@ -13,18 +13,22 @@
 #include "postgres.h"
 
 #include "api/functions/functions.h"
+#include "api/functions/server_file.h"
 #include "api/scan/cells.h"
 #include "catalog/pg_type.h"
 #include "common/csv.h"
 #include "common/utf8.h"
 #include "funcapi.h"
+#include "journal/store/history.h"
 #include "miscadmin.h"
 #include "permission/catalog.h"
 #include "permission/permission.h"
 #include "utils/builtins.h"
+#include "utils/snapmgr.h"
 
 PG_FUNCTION_INFO_V1(sheet_import_csv);
 PG_FUNCTION_INFO_V1(sheet_import_csv_into);
+PG_FUNCTION_INFO_V1(sheet_import_file);
 PG_FUNCTION_INFO_V1(sheet_import_begin);
 PG_FUNCTION_INFO_V1(sheet_import_put);
 PG_FUNCTION_INFO_V1(sheet_import_end);
@@ -33,8 +37,9 @@ PG_FUNCTION_INFO_V1(sheet_import_abort);
 #define IMPORT_MIN_ROWS	  100
 #define IMPORT_MIN_COLS	  26
 #define IMPORT_PART_BYTES 262144
-#define IMPORT_BYTES	  (1024 * 1024)				  /* of the contents of a batch */
-#define IMPORT_FIELD_MAX  (12 * SHEET_MAX_CHARS + 64) /* bytes: all characters pairs of escapes of JSON */
+#define IMPORT_BYTES	  (1024 * 1024) /* of the contents of a batch */
+#define IMPORT_FIELD_MAX                                                                                               \
+	(12 * SHEET_MAX_CHARS + 64) /* bytes of the longest field: each character is two JSON escapes */
 
 static CatalogQuery import_insert = {
 	"INSERT INTO sheet.import (name, uid, link_role) VALUES ($1, $2, $3) RETURNING import_id",
@@ -57,49 +62,74 @@ static CatalogQuery import_delete_parts = {"DELETE FROM sheet.import_part WHERE 
 
 /* ---- the text ---- */
 
-/* A text in memory, or the parts of an import, of which what is not yet read is in `window`. */
+/* A text in memory, or the parts of an import or of a file, of which what is not yet read is in `window`. */
 typedef struct CsvInput
 {
 	CsvReader reader;
 	CsvOptions options;
 	int64 import_id;
+	BufFile *file;	   /* NULL: the parts are those of import_id */
 	int32 part, parts; /* the next one, and their number */
 	char *window;
 	Size room;
 } CsvInput;
 
-/* Appends the next part to what is unread. */
-static void
-input_fill(CsvInput *input)
+/* Makes room for `len` more bytes behind the unread text, and returns where they begin. */
+static char *
+input_expect(CsvInput *input, Size len, MemoryContext context)
+{
+	CsvReader *reader = &input->reader;
+	Size unread = (Size) (reader->end - reader->pos);
+
+	if (unread > 0)
+		memmove(input->window, reader->pos, unread);
+	if (unread + len > input->room)
+	{
+		input->room = unread + len;
+		input->window =
+			input->window == NULL ? MemoryContextAlloc(context, input->room) : repalloc(input->window, input->room);
+	}
+	reader->pos = input->window;
+	reader->end = input->window + unread;
+	return input->window + unread;
+}
+
+static Size
+input_fill_from_import(CsvInput *input)
 {
 	NullableDatum args[] = {CATALOG_INT64(input->import_id), CATALOG_DATUM(Int32GetDatum(input->part))};
-	Size unread = (Size) (input->reader.end - input->reader.pos), len;
 	CatalogScope scope;
 	bytea *data;
 	bool isnull;
+	Size len;
 
 	catalog_begin(&scope);
 	if (catalog_run(&import_part, args, false) == 0)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("a part of the import is missing")));
 	data = DatumGetByteaPP(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
 	len = VARSIZE_ANY_EXHDR(data);
-	if (unread > 0)
-		memmove(input->window, input->reader.pos, unread);
-	if (unread + len > input->room)
-	{
-		input->room = unread + len;
-		input->window = input->window == NULL ? MemoryContextAlloc(scope.caller, input->room)
-											  : repalloc(input->window, input->room);
-	}
-	memcpy(input->window + unread, VARDATA_ANY(data), len);
+	memcpy(input_expect(input, len, scope.caller), VARDATA_ANY(data), len);
 	catalog_end(&scope);
+	return len;
+}
+
+/* Appends the next part to what is unread. */
+static void
+input_fill(CsvInput *input)
+{
+	Size len;
+
+	if (input->file != NULL)
+		len = BufFileRead(input->file, input_expect(input, IMPORT_PART_BYTES, CurrentMemoryContext), IMPORT_PART_BYTES);
+	else
+		len = input_fill_from_import(input);
 	input->part++;
-	input->reader.pos = input->window;
-	input->reader.end = input->window + unread + len;
+	input->reader.end += len;
 	input->reader.more = input->part < input->parts;
 }
 
-/* Begins to read the text, or from the first part: the separator is recognised in what may be several. */
+/* Starts at the beginning of the text, or of the first part. Reads parts until there is enough text to recognise the
+ * separator. */
 static void
 input_begin(CsvInput *input, text *csv)
 {
@@ -109,6 +139,8 @@ input_begin(CsvInput *input, text *csv)
 	csv_reader_init(reader, &input->options.dialect, csv != NULL ? VARDATA_ANY(csv) : NULL,
 					csv != NULL ? VARSIZE_ANY_EXHDR(csv) : 0);
 	input->part = 0;
+	if (input->file != NULL && BufFileSeek(input->file, 0, 0, SEEK_SET) != 0)
+		ereport(ERROR, (errcode_for_file_access(), errmsg("could not seek in a temporary file: %m")));
 	while (more && reader->end - reader->pos < CSV_HEAD_BYTES)
 	{
 		input_fill(input);
@@ -141,20 +173,21 @@ input_refuse_long(uint64 line, uint32 col)
 					errdetail("A cell holds at most %d characters.", SHEET_MAX_CHARS), INPUT_CONTEXT(line, col)));
 }
 
-/* Whether the field that is longer than a content has an end. The rest of the text up to it is read and dropped. */
+/* Returns whether the field, which is longer than a content may be, is closed. Discards the text up to there. */
 static bool
 input_field_ends(CsvInput *input)
 {
-	bool quoted = false;
+	bool quoted = false, begins = input->options.dialect.lenient;
 
 	for (;; input_fill(input))
 	{
 		CHECK_FOR_INTERRUPTS();
 		for (; input->reader.pos < input->reader.end; input->reader.pos++)
 		{
+			begins = begins && (*input->reader.pos == ' ' || *input->reader.pos == '\t');
 			if (*input->reader.pos == input->reader.dialect.quote)
 				quoted = !quoted;
-			else if (!quoted)
+			else if (!quoted && !begins)
 				return true;
 		}
 		if (!input->reader.more)
@@ -209,8 +242,7 @@ csv_check_content(const char *content, Size len, uint64 line, uint32 col)
 static void
 csv_measure(CsvInput *input, int64 row, int64 col, uint32 *rows, uint32 *cols)
 {
-	char *content = NULL;
-	Size room = 0;
+	char *content = palloc(IMPORT_FIELD_MAX + 1);
 	CsvField field;
 
 	*rows = *cols = 0;
@@ -223,18 +255,12 @@ csv_measure(CsvInput *input, int64 row, int64 col, uint32 *rows, uint32 *cols)
 							INPUT_CONTEXT(field.line, field.col)));
 		*rows = Max(*rows, field.row + 1);
 		*cols = Max(*cols, field.col + 1);
-		if (field.len >= room)
-		{
-			if (content != NULL)
-				pfree(content);
-			room = field.len * 2 + 1;
-			content = MemoryContextAllocHuge(CurrentMemoryContext, room);
-		}
+		if (field.len > IMPORT_FIELD_MAX)
+			input_refuse_long(field.line, field.col);
 		if (field.len > 0)
 			csv_check_content(content, csv_content(&input->options, &field, content), field.line, field.col);
 	}
-	if (content != NULL)
-		pfree(content);
+	pfree(content);
 }
 
 /* Empty fields set nothing in a new sheet, and clear the cells of one that is there. */
@@ -297,7 +323,7 @@ csv_arg_options(FunctionCallInfo fcinfo, int arg, CsvOptions *options)
 		texts[i] = i == 3 || i == 5 || PG_ARGISNULL(arg + i) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(arg + i));
 	problem =
 		csv_options_parse(options, texts[0], texts[1], texts[2], !PG_ARGISNULL(arg + 3) && PG_GETARG_BOOL(arg + 3),
-						  texts[4], PG_ARGISNULL(arg + 5) || PG_GETARG_BOOL(arg + 5));
+						  texts[4], !PG_ARGISNULL(arg + 5) && PG_GETARG_BOOL(arg + 5));
 	if (problem != NULL)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s", problem)));
 }
@@ -332,6 +358,7 @@ csv_run(CsvInput *input, text *csv, CsvTarget *target, int64 as_uid)
 	uint64 uid = target->sheet_id != 0 ? permission_require(target->sheet_id, as_uid, ROLE_EDITOR, false) : 0;
 	bool is_new = target->sheet_id == 0;
 	uint32 rows, cols;
+	int64 last_seq;
 
 	input_begin(input, csv);
 	csv_measure(input, target->row, target->col, &rows, &cols);
@@ -341,7 +368,15 @@ csv_run(CsvInput *input, text *csv, CsvTarget *target, int64 as_uid)
 		uid = (uint64) permission_uid(as_uid);
 	}
 	input_begin(input, csv);
-	return csv_import(input, target->sheet_id, uid, target->row, target->col, !is_new);
+	last_seq = csv_import(input, target->sheet_id, uid, target->row, target->col, !is_new);
+	if (last_seq == 0 && !is_new)
+	{
+		HistoryLast last;
+
+		history_last_edit(target->sheet_id, GetActiveSnapshot(), &last);
+		return last.last_seq;
+	}
+	return last_seq;
 }
 
 /* ---- a text ---- */
@@ -381,6 +416,40 @@ sheet_import_csv_into(PG_FUNCTION_ARGS)
 	seq = csv_run(&input, csv, &target, catalog_arg_int64(fcinfo, 9, 0));
 	csv_notice(&input);
 	PG_RETURN_INT64(seq);
+}
+
+/* ---- a file of the server ---- */
+
+/* import_file(path, name, into_sheet, ref, is_program, format, separator, quote, lenient, decimal_point, formulas,
+ * as_uid) */
+Datum
+sheet_import_file(PG_FUNCTION_ARGS)
+{
+	char *path = catalog_arg_string(fcinfo, 0, "path");
+	CsvTarget target = {
+		.name = fcinfo->args[1], .link_role = CATALOG_NULL, .sheet_id = catalog_arg_int64(fcinfo, 2, 0)};
+	int64 as_uid = catalog_arg_int64(fcinfo, 11, 0), size;
+	CsvInput input = {0};
+	Datum values[2];
+	bool nulls[2] = {false};
+
+	csv_arg_options(fcinfo, 5, &input.options);
+	if ((target.sheet_id != 0) != PG_ARGISNULL(1))
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("an import needs either the name of a new sheet or a sheet that is there")));
+	if (target.sheet_id != 0)
+	{
+		cells_parse_ref(catalog_arg_string(fcinfo, 3, "cell"), &target.row, &target.col);
+		(void) permission_require(target.sheet_id, as_uid, ROLE_EDITOR, false);
+	}
+	input.file = server_file_copy(path, !PG_ARGISNULL(4) && PG_GETARG_BOOL(4), &size);
+	input.parts = (int32) ((size + IMPORT_PART_BYTES - 1) / IMPORT_PART_BYTES);
+	values[1] = Int64GetDatum(csv_run(&input, NULL, &target, as_uid));
+	values[0] = Int64GetDatum(target.sheet_id);
+	input_end(&input);
+	BufFileClose(input.file);
+	csv_notice(&input);
+	return catalog_return_row(fcinfo, values, nulls);
 }
 
 /* ---- in parts, in the order of an import ---- */

@@ -8,6 +8,7 @@
 #include "funcapi.h"
 #include "journal/follow/follow.h"
 #include "journal/journal.h"
+#include "journal/write/formulas.h"
 #include "journal/write/writer.h"
 #include "miscadmin.h"
 #include "permission/catalog.h"
@@ -141,8 +142,8 @@ typedef enum ApplyArgument
 	APPLY_ARGUMENTS
 } ApplyArgument;
 
-/* first_seq, last_seq, at, duplicate, missed */
-#define APPLY_COLUMNS 5
+/* first_seq, last_seq, at, duplicate, missed, held */
+#define APPLY_COLUMNS 6
 
 /* clients: uid, client, first and last operation of each client whose operations are in the batch. */
 static void
@@ -191,13 +192,15 @@ sheet_apply(PG_FUNCTION_ARGS)
 	call.nowait = !args[APPLY_NOWAIT].isnull && DatumGetBool(args[APPLY_NOWAIT].value);
 	journal_apply(&call, &result);
 
-	memset(nulls, result.held, sizeof(nulls));
+	memset(nulls, result.held != 0, sizeof(nulls));
 	values[0] = Int64GetDatum(result.first_seq);
 	values[1] = Int64GetDatum(result.last_seq);
 	values[2] = TimestampTzGetDatum(result.at);
 	values[3] = BoolGetDatum(result.duplicate);
 	values[4] = PointerGetDatum(result.missed);
 	nulls[4] |= result.missed == NULL;
+	values[5] = Int64GetDatum(result.held);
+	nulls[5] = result.held == 0;
 	return catalog_return_row(fcinfo, values, nulls);
 }
 
@@ -277,7 +280,8 @@ sheet_tail(PG_FUNCTION_ARGS)
 
 /*
  * A transaction holds a sheet from its first edit to its end, by the sheet lock (journal/write/writer.c). A gateway
- * that could not get a sheet asks, for all such sheets at once and without waiting, which transactions hold them.
+ * that could not get a sheet asks, for all such sheets at once and without waiting, which transactions hold them. A
+ * negative id is that of a book, whose reference lock is held (journal/write/tab_references.c).
  */
 static CatalogQuery holders_account = {"SELECT name FROM sheet.account WHERE db_role = $1", {NAMEOID}};
 
@@ -340,8 +344,12 @@ sheet_holders(PG_FUNCTION_ARGS)
 		int count;
 
 		CHECK_FOR_INTERRUPTS();
-		writer_lock_tag(sheets[i], &tag);
-		/* Sheet locks are exclusive: there is at most one holder, and it is not this transaction. */
+		if (sheets[i] < 0)
+			tab_references_lock_tag(-sheets[i], &tag);
+		else
+			writer_lock_tag(sheets[i], &tag);
+		/* Sheet locks are exclusive: there is at most one holder, and it is not this transaction. Several may share a
+		 * reference lock, for which somebody waits in exclusive mode: then one of them says enough. */
 		holders = GetLockConflicts(&tag, ExclusiveLock, &count);
 		if (count > 0)
 			holders_put((ReturnSetInfo *) fcinfo->resultinfo, sheets[i], holders[0]);

@@ -16,7 +16,7 @@
 #include "api/scan/cells.h"
 #include "api/scan/unchanged.h"
 #include "catalog/pg_type.h"
-#include "common/person_name.h"
+#include "support/person_name.h"
 #include "common/a1.h"
 #include "compat.h"
 #include "funcapi.h"
@@ -356,6 +356,7 @@ sheet_create_link(PG_FUNCTION_ARGS)
 		links_store_rect(sheet_id, link_id, &rect);
 	if (args[6].isnull)
 		catalog_execute(&links_label, &CATALOG_INT64(link_id));
+	follow_register_status(sheet_id); /* values of formulas depend on who may edit */
 	values[0] = Int64GetDatum(link_id);
 	values[1] = CStringGetTextDatum(key);
 	return catalog_return_row(fcinfo, values, nulls);

@@ -32,7 +32,8 @@ PG_FUNCTION_INFO_V1(sheet_glance);
  */
 static CatalogQuery list_page = {
 	"SELECT m.sheet_id, s.name, s.owner, s.role, s.trashed, g.versions, g.cols, s.created_at, g.updated_at, "
-	"(extract(epoch FROM m.opened_at) * 1000000)::int8 || '-' || m.sheet_id "
+	"(extract(epoch FROM m.opened_at) * 1000000)::int8 || '-' || m.sheet_id, "
+	"(SELECT t.book_id FROM sheet.book_tab t WHERE t.sheet_id = s.sheet_id) "
 	"FROM (SELECT m.sheet_id, m.opened_at FROM sheet.member m "
 	"WHERE m.uid = $1 AND (m.role IS NOT NULL OR m.link_no IS NOT NULL) AND (m.opened_at, m.sheet_id) < ($3, $4) "
 	"ORDER BY m.opened_at DESC, m.sheet_id DESC LIMIT $2) m "

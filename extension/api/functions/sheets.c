@@ -2,6 +2,7 @@
 #include "postgres.h"
 
 #include "api/functions/functions.h"
+#include "api/tabs/tabs.h"
 #include "permission/catalog.h"
 #include "catalog/pg_type.h"
 #include "journal/follow/follow.h"
@@ -34,17 +35,19 @@ static CatalogQuery sheets_insert_owner = {"INSERT INTO sheet.member (sheet_id, 
 static CatalogQuery sheets_account = {"SELECT 1 FROM sheet.account WHERE uid = $1", {INT8OID}};
 static CatalogQuery sheets_info = {
 	"SELECT s.sheet_id, s.name, s.owner, o.name, s.trashed_at IS NOT NULL, s.link_role, $2::text, s.created_at, "
-	"sheet.last_edit(s.sheet_id, s.created_at) "
+	"sheet.last_edit(s.sheet_id, s.created_at), (SELECT t.book_id FROM sheet.book_tab t WHERE t.sheet_id = s.sheet_id) "
 	"FROM sheet.sheet s LEFT JOIN sheet.account o ON o.uid = s.owner WHERE s.sheet_id = $1",
 	{INT8OID, TEXTOID}};
 static CatalogQuery sheets_exists = {"SELECT sheet_id FROM sheet.sheet WHERE sheet_id = $1", {INT8OID}};
+static CatalogQuery sheets_name = {"SELECT name FROM sheet.sheet WHERE sheet_id = $1", {INT8OID}};
 static CatalogQuery sheets_rename = {"UPDATE sheet.sheet SET name = $2 WHERE sheet_id = $1", {INT8OID, TEXTOID}};
-static CatalogQuery sheets_trash = {
+static CatalogQuery sheets_trash_row = {
 	"UPDATE sheet.sheet SET trashed_at = coalesce(trashed_at, now()) WHERE sheet_id = $1", {INT8OID}};
-static CatalogQuery sheets_recover = {"UPDATE sheet.sheet SET trashed_at = NULL WHERE sheet_id = $1", {INT8OID}};
+static CatalogQuery sheets_recover_row = {"UPDATE sheet.sheet SET trashed_at = NULL WHERE sheet_id = $1", {INT8OID}};
 /* Inserts of members and files first lock the sheet's row with FOR KEY SHARE. So nobody inserts any after the row is
  * deleted. */
 static CatalogQuery sheets_delete = {"DELETE FROM sheet.sheet WHERE sheet_id = $1", {INT8OID}};
+static CatalogQuery sheets_delete_tab = {"DELETE FROM sheet.book_tab WHERE sheet_id = $1", {INT8OID}};
 static CatalogQuery sheets_delete_members = {"DELETE FROM sheet.member WHERE sheet_id = $1", {INT8OID}};
 static CatalogQuery sheets_link = {
 	"UPDATE sheet.sheet SET link_role = $2, link_digest = $3, link_no = link_no + 1 WHERE "
@@ -91,7 +94,13 @@ static CatalogQuery sheets_forget_calendar = {"SELECT sheet.forget_calendar($1)"
 static CatalogQuery sheets_delete_webhooks = {"DELETE FROM sheet.webhook WHERE sheet_id = $1", {INT8OID}};
 static CatalogQuery sheets_delete_labels = {"DELETE FROM sheet.version_label WHERE sheet_id = $1", {INT8OID}};
 
-static void
+/* In this order: sheet.put_values() locks the row of sheet.computed. The deletion waits for a call that has it, and a
+ * later call finds no row, and stores nothing. */
+static CatalogQuery sheets_delete_computed = {"DELETE FROM sheet.computed WHERE sheet_id = $1", {INT8OID}};
+static CatalogQuery sheets_delete_values = {"DELETE FROM sheet.value WHERE sheet_id = $1", {INT8OID}};
+static CatalogQuery sheets_delete_sources = {"DELETE FROM sheet.value_source WHERE sheet_id = $1", {INT8OID}};
+
+void
 sheets_check_shared_role(const char *role)
 {
 	if (strcmp(role, "viewer") != 0 && strcmp(role, "commenter") != 0 && strcmp(role, "editor") != 0)
@@ -111,8 +120,19 @@ sheets_size(FunctionCallInfo fcinfo, int arg, const char *what, int32 otherwise,
 	return size;
 }
 
-/* Only superusers may make sheets without an owner: others could not open them. */
-static int64
+int32
+sheets_arg_rows(FunctionCallInfo fcinfo, int arg)
+{
+	return sheets_size(fcinfo, arg, "row", 100, SHEET_MAX_ROWS);
+}
+
+int32
+sheets_arg_cols(FunctionCallInfo fcinfo, int arg)
+{
+	return sheets_size(fcinfo, arg, "column", 26, SHEET_MAX_COLS);
+}
+
+int64
 sheets_new_owner(int64 as_uid)
 {
 	int64 uid = permission_uid(as_uid);
@@ -127,31 +147,43 @@ sheets_new_owner(int64 as_uid)
 	return uid;
 }
 
-/* create(name, rows, cols, link_role, as_uid) */
-Datum
-sheet_create(PG_FUNCTION_ARGS)
+int64
+sheets_make(const SheetMaking *sheet)
 {
 	CatalogScope scope;
-	char *name = catalog_arg_string(fcinfo, 0, "sheet name");
-	int32 rows = sheets_size(fcinfo, 1, "row", 100, SHEET_MAX_ROWS);
-	int32 cols = sheets_size(fcinfo, 2, "column", 26, SHEET_MAX_COLS);
-	int64 uid = sheets_new_owner(catalog_arg_int64(fcinfo, 4, 0));
-	NullableDatum args[] = {CATALOG_TEXT(name), uid != 0 ? CATALOG_INT64(uid) : CATALOG_NULL, fcinfo->args[3],
-							CATALOG_DATUM(Int32GetDatum(rows)), CATALOG_DATUM(Int32GetDatum(cols))};
+	NullableDatum owner = sheet->owner != 0 ? CATALOG_INT64(sheet->owner) : CATALOG_NULL;
+	NullableDatum args[] = {CATALOG_TEXT(sheet->name), owner,
+							sheet->link_role != NULL ? CATALOG_TEXT(sheet->link_role) : CATALOG_NULL,
+							CATALOG_DATUM(Int32GetDatum(sheet->rows)), CATALOG_DATUM(Int32GetDatum(sheet->cols))};
 	int64 sheet_id;
 
-	catalog_check_name("sheet name", name, SHEET_NAME_MAX);
-	if (!PG_ARGISNULL(3))
-		sheets_check_shared_role(text_to_cstring(PG_GETARG_TEXT_PP(3)));
 	catalog_begin(&scope);
 	catalog_run(&sheets_insert, args, false);
 	sheet_id = catalog_int64(1, 0);
 	args[0] = CATALOG_INT64(sheet_id);
-	if (uid != 0)
+	if (sheet->owner != 0)
 		catalog_run(&sheets_insert_owner, args, false);
 	catalog_end(&scope);
-	journal_create(sheet_id, (uint64) uid, (uint32) rows, (uint32) cols);
-	PG_RETURN_INT64(sheet_id);
+	journal_create(sheet_id, (uint64) sheet->author, (uint32) sheet->rows, (uint32) sheet->cols);
+	return sheet_id;
+}
+
+/* create(name, rows, cols, link_role, as_uid) */
+Datum
+sheet_create(PG_FUNCTION_ARGS)
+{
+	SheetMaking sheet = {.name = catalog_arg_string(fcinfo, 0, "sheet name")};
+
+	sheet.rows = sheets_arg_rows(fcinfo, 1);
+	sheet.cols = sheets_arg_cols(fcinfo, 2);
+	sheet.owner = sheet.author = sheets_new_owner(catalog_arg_int64(fcinfo, 4, 0));
+	catalog_check_name("sheet name", sheet.name, SHEET_NAME_MAX);
+	if (!PG_ARGISNULL(3))
+	{
+		sheet.link_role = text_to_cstring(PG_GETARG_TEXT_PP(3));
+		sheets_check_shared_role(sheet.link_role);
+	}
+	PG_RETURN_INT64(sheets_make(&sheet));
 }
 
 /* info(sheet_id, as_uid). With as_uid, that is for gateways, the role is null if the account may not see the sheet.
@@ -191,42 +223,106 @@ sheets_change(int64 sheet_id, CatalogQuery *query, const NullableDatum *args, bo
 	follow_register_status(sheet_id);
 }
 
+/* The new name of a sheet, and its book (0: none), whose row is locked. */
+typedef struct Renaming
+{
+	int64 sheet_id, book_id;
+	char *name;
+} Renaming;
+
+static void
+sheets_rename_row(void *arg)
+{
+	const Renaming *renaming = arg;
+
+	tabs_lock_sheet(renaming->sheet_id, renaming->book_id);
+	tabs_check_name(renaming->book_id, renaming->sheet_id, renaming->name);
+	sheets_change(renaming->sheet_id, &sheets_rename,
+				  (NullableDatum[]){CATALOG_INT64(renaming->sheet_id), CATALOG_TEXT(renaming->name)}, false);
+}
+
 /* rename(sheet_id, name, as_uid) */
 Datum
 sheet_rename(PG_FUNCTION_ARGS)
 {
-	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
-	char *name = catalog_arg_string(fcinfo, 1, "sheet name");
-	NullableDatum args[] = {CATALOG_INT64(sheet_id), CATALOG_TEXT(name)};
+	Renaming renaming = {catalog_arg_sheet(fcinfo, 0), 0, catalog_arg_string(fcinfo, 1, "sheet name")};
+	int64 uid;
 
-	catalog_check_name("sheet name", name, SHEET_NAME_MAX);
-	permission_require(sheet_id, catalog_arg_int64(fcinfo, 2, 0), ROLE_EDITOR, false);
-	sheets_change(sheet_id, &sheets_rename, args, false);
+	catalog_check_name("sheet name", renaming.name, SHEET_NAME_MAX);
+	uid = permission_require(renaming.sheet_id, catalog_arg_int64(fcinfo, 2, 0), ROLE_EDITOR, false);
+	renaming.book_id = tabs_lock_book(renaming.sheet_id);
+	if (renaming.book_id != 0)
+		journal_rename_tab(renaming.sheet_id, renaming.book_id, renaming.name, (uint64) uid, sheets_rename_row,
+						   &renaming);
+	else
+		sheets_rename_row(&renaming);
 	PG_RETURN_VOID();
 }
 
-static Datum
-sheets_owner_change(FunctionCallInfo fcinfo, CatalogQuery *query)
+void
+sheets_trash(int64 sheet_id)
 {
-	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
+	sheets_change(sheet_id, &sheets_trash_row, &CATALOG_INT64(sheet_id), true);
+}
 
-	permission_require(sheet_id, catalog_arg_int64(fcinfo, 1, 0), ROLE_OWNER, true);
-	sheets_change(sheet_id, query, fcinfo->args, true);
-	PG_RETURN_VOID();
+void
+sheets_recover(int64 sheet_id)
+{
+	sheets_change(sheet_id, &sheets_recover_row, &CATALOG_INT64(sheet_id), true);
+}
+
+void
+sheets_purge(int64 sheet_id)
+{
+	NullableDatum args[] = {CATALOG_INT64(sheet_id)};
+	CatalogScope scope;
+
+	journal_lock_sheet(sheet_id);
+	journal_purge(sheet_id);
+	sheets_change(sheet_id, &sheets_delete, args, true);
+	catalog_begin(&scope);
+	catalog_run_latest(&sheets_delete_tab, args);
+	catalog_run_latest(&sheets_delete_members, args);
+	catalog_run_latest(&sheets_delete_labels, args);
+	catalog_run_latest(&sheets_delete_links, args);
+	catalog_run_latest(&sheets_delete_webhooks, args);
+	catalog_run_latest(&sheets_delete_computed, args);
+	catalog_run_latest(&sheets_delete_values, args);
+	catalog_run_latest(&sheets_delete_sources, args);
+	catalog_run(&sheets_forget_calendar, args, false);
+	files_delete_all(sheet_id);
+	catalog_end(&scope);
 }
 
 /* trash(sheet_id, as_uid) */
 Datum
 sheet_trash(PG_FUNCTION_ARGS)
 {
-	return sheets_owner_change(fcinfo, &sheets_trash);
+	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
+
+	permission_require(sheet_id, catalog_arg_int64(fcinfo, 1, 0), ROLE_OWNER, true);
+	(void) tabs_lock_book(sheet_id);
+	sheets_trash(sheet_id);
+	PG_RETURN_VOID();
 }
 
-/* recover(sheet_id, as_uid) */
+/* recover(sheet_id, as_uid): the names of tabs in the trash are free, and another tab may have taken this one's. */
 Datum
 sheet_recover(PG_FUNCTION_ARGS)
 {
-	return sheets_owner_change(fcinfo, &sheets_recover);
+	int64 sheet_id = catalog_arg_sheet(fcinfo, 0), book_id;
+	char *name;
+
+	permission_require(sheet_id, catalog_arg_int64(fcinfo, 1, 0), ROLE_OWNER, true);
+	book_id = tabs_lock_book(sheet_id);
+	journal_lock_sheet(sheet_id);
+	tabs_lock_sheet(sheet_id, book_id);
+	tabs_require_live_book(book_id, sheet_id);
+	name = catalog_find_string(&sheets_name, &CATALOG_INT64(sheet_id), false);
+	if (name != NULL)
+		tabs_check_name(book_id, sheet_id, name);
+	sheets_recover(sheet_id);
+	PG_RETURN_VOID();
 }
 
 /* purge(sheet_id, as_uid) */
@@ -234,20 +330,10 @@ Datum
 sheet_purge(PG_FUNCTION_ARGS)
 {
 	int64 sheet_id = catalog_arg_sheet(fcinfo, 0);
-	CatalogScope scope;
 
 	permission_require(sheet_id, catalog_arg_int64(fcinfo, 1, 0), ROLE_OWNER, true);
-	journal_lock_sheet(sheet_id);
-	journal_purge(sheet_id);
-	sheets_change(sheet_id, &sheets_delete, fcinfo->args, true);
-	catalog_begin(&scope);
-	catalog_run_latest(&sheets_delete_members, fcinfo->args);
-	catalog_run_latest(&sheets_delete_labels, fcinfo->args);
-	catalog_run_latest(&sheets_delete_links, fcinfo->args);
-	catalog_run_latest(&sheets_delete_webhooks, fcinfo->args);
-	catalog_run(&sheets_forget_calendar, fcinfo->args, false);
-	files_delete_all(sheet_id);
-	catalog_end(&scope);
+	(void) tabs_lock_book(sheet_id);
+	sheets_purge(sheet_id);
 	PG_RETURN_VOID();
 }
 
@@ -285,6 +371,7 @@ sheets_change_member(FunctionCallInfo fcinfo, CatalogQuery *query, const char *r
 	permission_require(sheet_id, as_uid, ROLE_OWNER, false);
 	args[1] = CATALOG_INT64(sheets_account_uid(sheet_id, account));
 	sheets_change(sheet_id, query, args, false);
+	tabs_register_change(tabs_book_of(sheet_id)); /* the account sees another tab, or one less */
 	PG_RETURN_VOID();
 }
 

@@ -20,6 +20,7 @@ typedef struct TableColumn
 	FmgrInfo input;
 	Oid param;
 	int32 typmod;
+	bool is_text;
 } TableColumn;
 
 /* What is being converted, for the error's context. */
@@ -39,13 +40,32 @@ table_error_context(void *arg)
 	errcontext("cell %s, column \"%s\"", a1, place->column);
 }
 
-/* The text of a content that is not empty, without the apostrophe that makes it a text: '12 and '=A1 as 12 and =A1. */
-static char *
-table_cell_text(const Cell *cell)
+static bool
+table_arg(FunctionCallInfo fcinfo, int arg)
 {
-	Size skipped = cell->content[0] == '\'' ? 1 : 0;
+	return !PG_ARGISNULL(arg) && PG_GETARG_BOOL(arg);
+}
 
-	return pnstrdup(cell->content + skipped, cell->content_len - skipped);
+/* The cells of the sheet, with the values of formulas or, if they are wanted, their texts. */
+static CellList *
+table_read(int64 sheet_id, bool formulas)
+{
+	return formulas ? cells_read(sheet_id, NULL, false) : cells_read_values(sheet_id, NULL, false);
+}
+
+/* Whether the cell has a content, or shows what an array has put there. */
+static bool
+table_has_text(const CellList *list, Size i)
+{
+	return list->cells[i].content_len > 0 || cells_shown(list, i).len > 0;
+}
+
+static char *
+table_shown_text(const CellList *list, Size i)
+{
+	CellShown shown = cells_shown(list, i);
+
+	return pnstrdup(shown.text, shown.len);
 }
 
 static TableColumn *
@@ -55,18 +75,32 @@ table_columns(TupleDesc desc)
 
 	for (int i = 0; i < desc->natts; i++)
 	{
+		bool preferred;
+		char category;
 		Oid input;
 
 		getTypeInputInfo(TupleDescAttr(desc, i)->atttypid, &input, &columns[i].param);
 		fmgr_info(input, &columns[i].input);
 		columns[i].typmod = TupleDescAttr(desc, i)->atttypmod;
+		get_type_category_preferred(TupleDescAttr(desc, i)->atttypid, &category, &preferred);
+		columns[i].is_text = category == TYPCATEGORY_STRING;
 	}
 	return columns;
 }
 
-/* One row from cells[i] on; returns the index of the first cell of a later row. */
+/* Null in a table: an empty cell, and a formula with an empty text. A content of one apostrophe is a text without
+ * characters. */
+static bool
+table_is_empty(const Cell *cell, const CellShown *shown)
+{
+	return shown->len == 0 && (cell->content_len == 0 || cell->content[0] == '=');
+}
+
+/* errors_as_null: errors of formulas are null in columns that have no texts. One row from cells[i] on; returns the
+ * index of the first cell of a later row. */
 static Size
-table_put_row(ReturnSetInfo *rsinfo, TableColumn *columns, const CellList *list, Size i, uint32 row)
+table_put_row(ReturnSetInfo *rsinfo, TableColumn *columns, const CellList *list, Size i, uint32 row,
+			  bool errors_as_null)
 {
 	TupleDesc desc = rsinfo->setDesc;
 	Datum *values = palloc0(sizeof(Datum) * desc->natts);
@@ -79,12 +113,14 @@ table_put_row(ReturnSetInfo *rsinfo, TableColumn *columns, const CellList *list,
 	for (; i < list->count && list->cells[i].row == row; i++)
 	{
 		const Cell *cell = &list->cells[i];
+		CellShown shown = cells_shown(list, i);
 
-		if (cell->col >= desc->natts || cell->content_len == 0)
+		if (cell->col >= desc->natts || table_is_empty(cell, &shown) ||
+			(shown.error && errors_as_null && !columns[cell->col].is_text))
 			continue;
 		place.col = cell->col;
 		place.column = NameStr(TupleDescAttr(desc, cell->col)->attname);
-		values[cell->col] = InputFunctionCall(&columns[cell->col].input, table_cell_text(cell),
+		values[cell->col] = InputFunctionCall(&columns[cell->col].input, pnstrdup(shown.text, shown.len),
 											  columns[cell->col].param, columns[cell->col].typmod);
 		nulls[cell->col] = false;
 	}
@@ -93,7 +129,8 @@ table_put_row(ReturnSetInfo *rsinfo, TableColumn *columns, const CellList *list,
 	return i;
 }
 
-/* as_table(sheet_id, header): rows up to the last one with content; empty ones between are rows of nulls */
+/* as_table(sheet_id, header, formulas, errors_as_null): rows up to the last one with content; empty ones between are
+ * rows of nulls */
 Datum
 sheet_as_table(PG_FUNCTION_ARGS)
 {
@@ -108,8 +145,8 @@ sheet_as_table(PG_FUNCTION_ARGS)
 	permission_require(sheet_id, 0, ROLE_VIEWER, false);
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	columns = table_columns(rsinfo->setDesc);
-	list = cells_read(sheet_id, NULL, false);
-	while (list->count > 0 && list->cells[list->count - 1].content_len == 0)
+	list = table_read(sheet_id, table_arg(fcinfo, 2));
+	while (list->count > 0 && !table_has_text(list, list->count - 1))
 		list->count--;
 	while (i < list->count && list->cells[i].row < first)
 		i++;
@@ -118,7 +155,7 @@ sheet_as_table(PG_FUNCTION_ARGS)
 	for (uint32 row = first; i < list->count; row++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		i = table_put_row(rsinfo, columns, list, i, row);
+		i = table_put_row(rsinfo, columns, list, i, row, table_arg(fcinfo, 3));
 		MemoryContextReset(row_context);
 	}
 	MemoryContextSwitchTo(old);
@@ -151,7 +188,7 @@ table_distinct_name(char **names, uint32 count, const char *wanted)
 	return name;
 }
 
-/* column_names(sheet_id, header) */
+/* column_names(sheet_id, header, formulas) */
 Datum
 sheet_column_names(PG_FUNCTION_ARGS)
 {
@@ -163,17 +200,17 @@ sheet_column_names(PG_FUNCTION_ARGS)
 	CellList *list;
 
 	permission_require(sheet_id, 0, ROLE_VIEWER, false);
-	list = cells_read(sheet_id, NULL, false);
+	list = table_read(sheet_id, table_arg(fcinfo, 2));
 	wanted = palloc0(sizeof(char *) * SHEET_MAX_COLS);
 	for (Size i = 0; i < list->count; i++)
 	{
 		const Cell *cell = &list->cells[i];
 
-		if (cell->content_len == 0)
+		if (!table_has_text(list, i))
 			continue;
 		cols = Max(cols, cell->col + 1);
 		if (header && cell->row == 0)
-			wanted[cell->col] = table_cell_text(cell);
+			wanted[cell->col] = table_shown_text(list, i);
 	}
 	if (cols > MaxTupleAttributeNumber)
 		ereport(ERROR, (errcode(ERRCODE_TOO_MANY_COLUMNS), errmsg("the sheet uses %u columns", cols),

@@ -159,6 +159,17 @@ caldav_write(FunctionCallInfo fcinfo, bool answers_only, Datum values[2])
 	return created >= 0;
 }
 
+/* Programs take . and .. in an address for the calendar or what is above it, and a name with a slash for several names.
+ */
+static void
+caldav_check_name(const char *name)
+{
+	catalog_check_name("name of the object", name, 255);
+	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strchr(name, '/') != NULL)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the name of the object must not be . or .., and must not contain a slash")));
+}
+
 /* caldav_put(sheet_id, name, data, if_match, if_none_match, as_uid) */
 Datum
 sheet_caldav_put(PG_FUNCTION_ARGS)
@@ -168,7 +179,7 @@ sheet_caldav_put(PG_FUNCTION_ARGS)
 	bool nulls[2] = {false, false};
 
 	catalog_require_arg(fcinfo, 2, "data");
-	catalog_check_name("name of the object", catalog_arg_string(fcinfo, 1, "name"), 255);
+	caldav_check_name(catalog_arg_string(fcinfo, 1, "name"));
 	if (!caldav_write(fcinfo, answers_only, values))
 		(void) caldav_write(fcinfo, false, values);
 	return catalog_return_row(fcinfo, values, nulls);

@@ -11,6 +11,7 @@
 #include "api/programs/calendars.h"
 #include "api/scan/cells.h"
 #include "catalog/pg_type.h"
+#include "common/value.h"
 #include "journal/follow/follow.h"
 #include "journal/journal.h"
 #include "journal/write/writer.h"
@@ -26,6 +27,7 @@
 PG_FUNCTION_INFO_V1(sheet_set_calendar);
 PG_FUNCTION_INFO_V1(sheet_refresh_calendar);
 PG_FUNCTION_INFO_V1(sheet_tasks);
+PG_FUNCTION_INFO_V1(sheet_is_text);
 PG_FUNCTION_INFO_V1(sheet_calendar_columns);
 PG_FUNCTION_INFO_V1(sheet_calendar_end);
 PG_FUNCTION_INFO_V1(sheet_calendar_entries);
@@ -371,4 +373,11 @@ sheet_publish_reminders(PG_FUNCTION_ARGS)
 {
 	follow_register_reminders(PG_GETARG_INT64(0));
 	PG_RETURN_VOID();
+}
+
+/* is_text(content) */
+Datum
+sheet_is_text(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(!value_is_no_text(text_to_cstring(PG_GETARG_TEXT_PP(0))));
 }

@@ -21,7 +21,7 @@
 #include "nodes/extensible.h"
 #include "nodes/pathnodes.h"
 
-#define CALL_MAX_ARGS	 6
+#define CALL_MAX_ARGS	 8
 #define CALL_MAX_COLUMNS 16
 #define CALL_COUNT		 0 /* in place of a column: the number of rows */
 

@@ -2,6 +2,7 @@
 #include "api/scan/cells.h"
 
 #include "common/short_copy.h"
+#include "grid/line_maps.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
@@ -27,8 +28,8 @@ cells_room(CellList *list, Size bytes)
 	return list->free;
 }
 
-/* Copies a text behind its varlena header, a short header if possible. */
-static char *
+/* Behind a short header if possible. */
+char *
 cells_put_text(CellList *list, const char *bytes, uint32 len)
 {
 	char *at = cells_room(list, (Size) len + VARHDRSZ + sizeof(int32));
@@ -111,6 +112,39 @@ cells_read(int64 sheet_id, const uint32 rect[4], bool fresh)
 
 	journal_read(sheet_id, rect, fresh, &list->view, &(JournalSink){cells_begin, cells_collect, list});
 	return list;
+}
+
+static void
+cells_take_maps(void *arg, const LineMaps *maps)
+{
+	CellList *list = arg;
+	GridAllocator allocator = journal_context_allocator();
+
+	list->maps = NULL;
+	if (maps != NULL)
+		(void) line_maps_copy(&allocator, maps, &list->maps);
+}
+
+CellList *
+cells_read_values(int64 sheet_id, const uint32 rect[4], bool fresh)
+{
+	static const uint32 all[4] = {0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1};
+	CellList *list = cells_make_list();
+	JournalSink sink = {cells_begin, cells_collect, list, cells_take_maps};
+
+	journal_read(sheet_id, rect, fresh, &list->view, &sink);
+	cells_add_values(list, sheet_id, rect != NULL ? rect : all, fresh);
+	return list;
+}
+
+LineMaps *
+cells_read_maps(int64 sheet_id, JournalView *view)
+{
+	CellList *list = cells_make_list();
+	JournalSink sink = {cells_begin, cells_collect, list, cells_take_maps};
+
+	journal_read(sheet_id, (uint32[4]){1, 1, 0, 0}, true, view, &sink);
+	return list->maps;
 }
 
 CellList *

@@ -16,12 +16,22 @@ typedef struct Cell
 	char *style;   /* likewise */
 } Cell;
 
+/* The value of a formula, or of a cell that an array fills. */
+typedef struct CellValue
+{
+	char *text; /* as Cell.content; NULL: none */
+	uint32 len;
+} CellValue;
+
 /* Cells in reading order: by row, then by column. */
 typedef struct CellList
 {
 	Cell *cells;
 	Size count, room;
 	JournalView view;
+	CellValue *values;	   /* of each cell; NULL: none has one (cell_values.c) */
+	int64 computed;		   /* the state to which the values belong */
+	LineMaps *maps;		   /* of the sheet, for the values */
 	bool no_texts;		   /* contents and styles are not read */
 	MemoryContext context; /* of the cells */
 	char *free, *end;	   /* room for texts */
@@ -41,10 +51,40 @@ extern CellList *cells_make_list(void);
 extern CellList *cells_read(int64 sheet_id, const uint32 rect[4], bool fresh);
 /* Not fresh. Without texts, contents and styles are empty. */
 extern CellList *cells_read_rect(int64 sheet_id, const uint32 rect[4], bool texts);
+/* With the values of formulas. Cells that arrays fill are in the list, too, without a content. */
+extern CellList *cells_read_values(int64 sheet_id, const uint32 rect[4], bool fresh);
+/* No cells: the maps of the sheet, NULL for the identity, and its seq and size. */
+extern LineMaps *cells_read_maps(int64 sheet_id, JournalView *view);
 extern CellList *cells_read_version(int64 sheet_id, int64 version_id, const uint32 rect[4]);
 extern CellList *cells_read_past(int64 sheet_id, TimestampTz at, const uint32 rect[4]);
 /* The row below the last content. fresh: see journal_read(). */
 extern uint32 cells_next_row(int64 sheet_id, bool fresh);
+
+/* Bytes of a text in the list, behind room for a varlena header, as cells_text() expects them. */
+extern char *cells_put_text(CellList *list, const char *bytes, uint32 len);
+
+/* ---- what cells show (cell_values.c) ---- */
+
+/* A content or a value, and its form. */
+typedef struct CellShown
+{
+	const char *text;
+	uint32 len;
+	bool error; /* a value such as #DIV/0! */
+} CellShown;
+
+/* The value of a formula that was not computed yet. */
+#define CELLS_BUSY "#BUSY!"
+
+/* Adds the stored values to a list of the rectangle, whose maps are known. */
+extern void cells_add_values(CellList *list, int64 sheet_id, const uint32 rect[4], bool fresh);
+/* In the form of a content: the value of a formula, CELLS_BUSY if there is none; the content of others. An empty text
+ * that a formula has made is empty here. */
+extern CellShown cells_value_content(const CellList *list, Size i);
+/* The same without the apostrophe that makes it a text: '12 and '=A1 as 12 and =A1. */
+extern CellShown cells_shown(const CellList *list, Size i);
+/* Whether it has a value that is not that of the list's state. */
+extern bool cells_is_stale(const CellList *list, Size i);
 
 /* References. 22023: not a reference. */
 extern void cells_parse_ref(const char *ref, uint32 *row, uint32 *col);

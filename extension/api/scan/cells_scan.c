@@ -15,6 +15,7 @@
 #include "optimizer/pathnode.h"
 #include "permission/catalog.h"
 #include "permission/permission.h"
+#include "utils/builtins.h"
 #include "utils/memutils.h"
 
 PG_FUNCTION_INFO_V1(sheet_range);
@@ -33,7 +34,10 @@ enum
 	CELLS_A1,
 	CELLS_CONTENT,
 	CELLS_STYLE,
-	CELLS_COLUMNS = CELLS_STYLE
+	CELLS_PAST_COLUMNS = CELLS_STYLE, /* of sheet.at */
+	CELLS_VALUE,
+	CELLS_STALE,
+	CELLS_COLUMNS = CELLS_STALE
 };
 
 /* Columns of sheet.read_cells. */
@@ -45,8 +49,9 @@ enum
 	STREAM_CELLS
 };
 
-static const CallColumn cells_columns[CELLS_COLUMNS] = {
-	{"Row", INT8OID}, {"Col", INT8OID}, {"Cell", TEXTOID}, {NULL, InvalidOid}, {NULL, InvalidOid}};
+static const CallColumn cells_columns[CELLS_COLUMNS] = {{"Row", INT8OID},	{"Col", INT8OID},	{"Cell", TEXTOID},
+														{NULL, InvalidOid}, {NULL, InvalidOid}, {NULL, InvalidOid},
+														{NULL, InvalidOid}};
 
 enum
 {
@@ -57,12 +62,12 @@ enum
 };
 
 static const CallFunction cells_functions[] = {
-	{"sheet_range", {"Sheet", "Range"}, 2, CELLS_COLUMNS, cells_columns},
-	{"sheet_at", {"Sheet", "Version"}, 2, CELLS_COLUMNS, cells_columns},
-	{"sheet_at_time", {"Sheet", "Time"}, 2, CELLS_COLUMNS, cells_columns},
+	{"sheet_range", {"Sheet", "Range", "Formulas"}, 3, CELLS_COLUMNS, cells_columns},
+	{"sheet_at", {"Sheet", "Version"}, 2, CELLS_PAST_COLUMNS, cells_columns},
+	{"sheet_at_time", {"Sheet", "Time"}, 2, CELLS_PAST_COLUMNS, cells_columns},
 	{"sheet_read_cells",
-	 {"Sheet", "First Row", "First Column", "Last Row", "Last Column", "Bytes a Row"},
-	 6,
+	 {"Sheet", "First Row", "First Column", "Last Row", "Last Column", "Bytes a Row", "Values"},
+	 7,
 	 STREAM_CELLS,
 	 NULL}};
 
@@ -103,21 +108,25 @@ cells_clip(uint32 rect[4], const CellsWanted *wanted)
 	return true;
 }
 
-/* range(sheet_id, ref) */
+/* Columns that need the texts of cells. */
+#define CELLS_OF_TEXTS (1 << CELLS_CONTENT | 1 << CELLS_STYLE | 1 << CELLS_VALUE | 1 << CELLS_STALE)
+
+/* range(sheet_id, ref, formulas) */
 static CellList *
 cells_read_range(const NullableDatum *args, const CellsWanted *wanted)
 {
 	int64 sheet_id = catalog_sheet(args[0]);
 	uint32 rect[4] = {0, 0, SHEET_MAX_ROWS - 1, SHEET_MAX_COLS - 1};
-	CellList *list;
+	bool formulas = !args[2].isnull && DatumGetBool(args[2].value);
 
 	if (!args[1].isnull)
 		cells_parse_range(args[1].value, rect);
 	permission_require(sheet_id, 0, ROLE_VIEWER, false);
 	if (!cells_clip(rect, wanted))
 		return cells_make_list();
-	list = cells_read_rect(sheet_id, rect, (wanted->columns & (1 << CELLS_CONTENT | 1 << CELLS_STYLE)) != 0);
-	return list;
+	if (formulas || ((wanted->columns & CELLS_OF_TEXTS) == 0 && !journal_has_formulas(sheet_id, false)))
+		return cells_read_rect(sheet_id, rect, (wanted->columns & CELLS_OF_TEXTS) != 0);
+	return cells_read_values(sheet_id, rect, false);
 }
 
 /* at(sheet_id, version_id), at(sheet_id, time) */
@@ -160,13 +169,36 @@ cells_max_bytes(NullableDatum arg)
 	return bytes;
 }
 
-/* read_cells(sheet_id, row0, col0, row1, col1, max_bytes) */
+/* Writes the cells of a list with what they show. */
+static void
+cells_stream_values(CellStream *stream, const CellList *list)
+{
+	stream->view = list->view;
+	for (Size i = 0; i < list->count; i++)
+	{
+		const Cell *cell = &list->cells[i];
+		CellShown shown = cells_value_content(list, i);
+		GridCell one = {.row = cell->row,
+						.col = cell->col,
+						.content = shown.text,
+						.content_len = shown.len,
+						.readable = shown.len,
+						.style = cell->style,
+						.style_len = cell->style_len};
+
+		if (one.content_len > 0 || one.style_len > 0)
+			stream_cells(stream, &one, 1);
+	}
+}
+
+/* read_cells(sheet_id, row0, col0, row1, col1, max_bytes, values) */
 static CellStream *
 cells_read_stream(const NullableDatum *args, const CellsWanted *wanted)
 {
 	CellStream *stream = palloc(sizeof(CellStream));
 	int64 sheet_id = catalog_sheet(args[0]);
 	bool cells = (wanted->columns & 1 << STREAM_CELLS) != 0 || !args[5].isnull;
+	bool values = cells && !args[6].isnull && DatumGetBool(args[6].value);
 	uint32 rect[4];
 	Size expected;
 
@@ -181,6 +213,12 @@ cells_read_stream(const NullableDatum *args, const CellsWanted *wanted)
 	stream_begin(stream, cells_max_bytes(args[5]), Min(expected, CELLS_STREAM_EXPECTED_MAX));
 	journal_read(sheet_id, rect, true, &stream->view,
 				 cells ? &(JournalSink){stream_begin_again, stream_cells, stream} : NULL);
+	/* Most sheets have no formulas. Asked after reading: a formula that has come before is known then. */
+	if (values && journal_has_formulas(sheet_id, true))
+	{
+		stream_begin_again(stream);
+		cells_stream_values(stream, cells_read_values(sheet_id, rect, true));
+	}
 	stream_end(stream);
 	return stream;
 }
@@ -219,6 +257,17 @@ cells_stream_value(const CellStream *stream, int64 row, int column)
 	}
 }
 
+/* The value of the column "value". */
+static Datum
+cells_value_datum(const CellList *list, int64 row, bool *isnull)
+{
+	CellShown shown = cells_shown(list, row);
+
+	*isnull =
+		shown.len == 0 && list->cells[row].content_len == 0 && (list->values == NULL || list->values[row].text == NULL);
+	return *isnull ? (Datum) 0 : PointerGetDatum(cstring_to_text_with_len(shown.text, (int) shown.len));
+}
+
 /* A value that was wanted. It is allocated in the current memory context, or points into the rows. */
 static Datum
 cells_row_value(const CellsRows *rows, int64 row, int column, bool *isnull)
@@ -239,6 +288,10 @@ cells_row_value(const CellsRows *rows, int64 row, int column, bool *isnull)
 			return cells_a1(cell->row, cell->col);
 		case CELLS_CONTENT:
 			return cells_text(cell->content, cell->content_len);
+		case CELLS_VALUE:
+			return cells_value_datum(rows->list, row, isnull);
+		case CELLS_STALE:
+			return BoolGetDatum(cells_is_stale(rows->list, row));
 		default:
 			*isnull = cell->style_len == 0;
 			return *isnull ? (Datum) 0 : cells_text(cell->style, cell->style_len);

@@ -34,8 +34,9 @@
 
 #define FOLLOW_EVENTS	 16384 /* a power of two */
 #define FOLLOW_FOLLOWERS 64
-#define FOLLOW_TAKEN	 128  /* events copied at once */
-#define FOLLOW_DATABASE	 (-3) /* the seq of an event: the database was made or altered */
+#define FOLLOW_TAKEN	 128 /* events copied at once */
+/* The seq of an event, not of an answer: the database was made or altered. The numbers of answers are in follow.h. */
+#define FOLLOW_DATABASE PG_INT64_MIN
 
 typedef struct FollowEvent
 {
@@ -68,7 +69,7 @@ typedef struct FollowPending
 {
 	struct FollowPending *next;
 	int64 sheet_id;
-	int64 seq; /* FOLLOW_STATUS or FOLLOW_REMINDERS */
+	int64 seq; /* FOLLOW_STATUS or another number of follow.h */
 	SubTransactionId subxact;
 } FollowPending;
 
@@ -184,6 +185,18 @@ follow_register_reminders(int64 uid)
 	follow_register(-uid, FOLLOW_REMINDERS);
 }
 
+void
+follow_register_values(int64 sheet_id)
+{
+	follow_register(sheet_id, FOLLOW_VALUES);
+}
+
+void
+follow_register_book(int64 sheet_id)
+{
+	follow_register(sheet_id, FOLLOW_BOOK);
+}
+
 static void
 follow_xact_callback(XactEvent event, void *arg)
 {
@@ -274,8 +287,8 @@ follow_join(int64 origin, uint64 cursor)
 				 errdetail("At most %d sessions may call sheet.follow at the same time.", FOLLOW_FOLLOWERS)));
 }
 
-/* Adds an event: one entry for the cells of a sheet (the newest seq), one for its row or the account, and one for the
- * account's reminders. False if the answer is full. */
+/* Adds an event: one entry for the cells of a sheet (the newest seq), and one for each of the other kinds. False if the
+ * answer is full. */
 static bool
 follow_answer_add(FollowAnswer *answer, const FollowEvent *event)
 {

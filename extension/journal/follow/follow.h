@@ -10,6 +10,10 @@
 #define FOLLOW_STATUS (-1)
 /* The account has new reminders, or has dismissed some. */
 #define FOLLOW_REMINDERS (-2)
+/* Values of formulas were stored for the sheet. */
+#define FOLLOW_VALUES (-3)
+/* The book of which the sheet is a tab has changed, or has become another one. */
+#define FOLLOW_BOOK (-4)
 
 #define FOLLOW_ANSWER_MAX 1024 /* sheets in one answer; the rest comes with the next */
 
@@ -18,7 +22,7 @@ typedef struct FollowAnswer
 	bool lost; /* events are missing: read all sheets again */
 	int count;
 	int64 sheet_ids[FOLLOW_ANSWER_MAX]; /* -uid for an account */
-	int64 seqs[FOLLOW_ANSWER_MAX];		/* the newest seq, FOLLOW_STATUS or FOLLOW_REMINDERS */
+	int64 seqs[FOLLOW_ANSWER_MAX];		/* the newest seq, or a number from above */
 } FollowAnswer;
 
 extern Size follow_shmem_size(void);
@@ -41,6 +45,10 @@ extern void follow_register_status(int64 sheet_id);
 extern void follow_register_account(int64 uid);
 /* The same with FOLLOW_REMINDERS. */
 extern void follow_register_reminders(int64 uid);
+/* The same for a sheet with FOLLOW_VALUES. */
+extern void follow_register_values(int64 sheet_id);
+/* The same for a sheet with FOLLOW_BOOK. */
+extern void follow_register_book(int64 sheet_id);
 
 /* False without shared memory: then the functions below must not be called. */
 extern bool follow_possible(void);

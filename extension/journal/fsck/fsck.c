@@ -21,6 +21,7 @@
  *   a version's commit record          segment_restore_record()   fsck_segments.c
  *   a version                          version_rewrite()          fsck_versions.c
  *   the sheet's row of property_set    state_check_properties()   fsck_versions.c
+ *   the sheet's row of referring       state_check_names()        fsck_versions.c, of the full check
  *   a row of sheet.client              fsck_check_clients()       here
  *   entries of the timer               fsck_repair_timer()        api/functions/fsck_api.c, of sheet.fsck_all()
  *

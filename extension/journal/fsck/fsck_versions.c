@@ -8,15 +8,18 @@
 #include "postgres.h"
 
 #include "common/a1.h"
+#include "common/formula_shift.h"
 #include "access/stratnum.h"
 #include "journal/fsck/fsck_private.h"
 #include "journal/journal.h"
 #include "journal/replay/batches.h"
 #include "journal/replay/replay.h"
 #include "journal/replay/replay_version.h"
+#include "miscadmin.h"
 #include "support/stoppoint.h"
 #include "journal/store/property_store.h"
 #include "journal/store/storage.h"
+#include "journal/store/tab_store.h"
 #include "journal/store/timeconv.h"
 #include "journal/store/version_store.h"
 #include "utils/builtins.h"
@@ -414,6 +417,42 @@ state_check_properties(State *state)
 	fsck_report(fsck, FSCK_ERROR, !state->disputed, "properties", "the sheet's properties differ from the log");
 }
 
+/* Whether a formula at the end of the log has a sheet's name. */
+static bool
+state_has_names(const State *state)
+{
+	bool found = false, resident;
+
+	for (GridTileNo no = {0, 0}; !found && grid_next_formulas(state->grid, &no, &resident); no.col++)
+	{
+		uint32 row = no.row * GRID_TILE_ROWS, col = no.col * GRID_TILE_COLS;
+		GridScan scan;
+		GridCell cell;
+
+		CHECK_FOR_INTERRUPTS();
+		grid_scan_init(&scan, state->grid, row, col, row + GRID_TILE_ROWS - 1, col + GRID_TILE_COLS - 1);
+		while (!found && grid_scan_next(&scan, &cell))
+			found = formula_has_names((EditText){cell.content, cell.content_len});
+	}
+	return found;
+}
+
+/* Then the sheet must have a row of sheet.referring; it may have one without. */
+static void
+state_check_names(State *state)
+{
+	Fsck *fsck = state->fsck;
+
+	if (state->grid == NULL || !state_has_names(state) || tab_store_refers(fsck->sheet_id))
+		return;
+	if (fsck->repair)
+	{
+		tab_store_mark(fsck->sheet_id);
+		fsck_written(fsck);
+	}
+	fsck_report(fsck, FSCK_ERROR, true, "formulas", "formulas have names of sheets, and sheet.referring has no row");
+}
+
 void
 fsck_check_versions(Fsck *fsck)
 {
@@ -426,4 +465,5 @@ fsck_check_versions(Fsck *fsck)
 	for (int i = 0; i < fsck->count; i++)
 		state_check_segment(&state, &fsck->segments[i]);
 	state_check_properties(&state);
+	state_check_names(&state);
 }

@@ -98,6 +98,8 @@ read_begin(const ReadCall *call, const Grid *grid, int64 seq, uint64 most)
 	if (call->sink == NULL)
 		return READ_END;
 	call->sink->begin(call->sink->arg);
+	if (call->sink->maps != NULL)
+		call->sink->maps(call->sink->arg, grid_maps(grid));
 	return read_some_rows(call, grid, call->rect.row0, most);
 }
 

@@ -31,8 +31,9 @@
 #define STORAGE_MAX_INDEXES 16
 
 static const char *const storage_names[STORAGE_TABLES] = {
-	"log_batch", "segment", "version",	"version_tile", "ownership", "sheet", "account",  "account",
-	"member",	 "client",	"log_trim", "property_set", "link",		 "link",  "link_rect"};
+	"log_batch", "segment",	 "version", "version_tile", "ownership",	"sheet",	 "account",
+	"account",	 "member",	 "client",	"log_trim",		"property_set", "link",		 "link",
+	"link_rect", "computed", "value",	"book_tab",		"book_tab",		"referring", "value_source"};
 
 typedef struct StorageInfo
 {
@@ -112,6 +113,12 @@ storage_is_rectangle_index(Relation rel, Relation index)
 	return index->rd_index->indisvalid && strcmp(RelationGetRelationName(index), "link_rectangle_idx") == 0;
 }
 
+static bool
+storage_is_tab_index(Relation rel, Relation index)
+{
+	return index->rd_index->indisvalid && strcmp(RelationGetRelationName(index), "book_tab_idx") == 0;
+}
+
 static Oid
 storage_find_index(Relation rel, bool (*matches)(Relation rel, Relation index))
 {
@@ -156,6 +163,11 @@ storage_find_primary(StorageTable table, Relation rel)
 	{
 		what = "index \"link_rectangle_idx\"";
 		primary = storage_find_index(rel, storage_is_rectangle_index);
+	}
+	else if (table == STORAGE_TAB_OF_BOOK)
+	{
+		what = "index \"book_tab_idx\"";
+		primary = storage_find_index(rel, storage_is_tab_index);
 	}
 	else
 		primary = compat_primary_key(rel);

@@ -31,6 +31,12 @@ typedef enum StorageTable
 	STORAGE_LINK,
 	STORAGE_LINK_OF_RECTANGLE, /* sheet.link, scanned by the sheet: links to rectangles that were not revoked */
 	STORAGE_LINK_RECT,
+	STORAGE_COMPUTED,
+	STORAGE_VALUE,
+	STORAGE_BOOK_TAB,
+	STORAGE_TAB_OF_BOOK, /* sheet.book_tab, scanned by the book */
+	STORAGE_REFERRING,
+	STORAGE_VALUE_SOURCE,
 	STORAGE_TABLES
 } StorageTable;
 
@@ -134,6 +140,43 @@ typedef enum LinkRectColumn
 	LINK_RECT_COLUMNS = LINK_RECT_COL1
 } LinkRectColumn;
 
+/* In the order of 61-values.sql. */
+typedef enum ComputedColumn
+{
+	COMPUTED_SHEET_ID = 1,
+	COMPUTED_SEQ,
+	COMPUTED_AGAIN_AT,
+	COMPUTED_COLUMNS = COMPUTED_AGAIN_AT
+} ComputedColumn;
+
+typedef enum ValueColumn
+{
+	VALUE_SHEET_ID = 1,
+	VALUE_TILE,
+	VALUE_DATA,
+	VALUE_COLUMNS = VALUE_DATA
+} ValueColumn;
+
+typedef enum ValueSourceColumn
+{
+	VALUE_SOURCE_SHEET_ID = 1,
+	VALUE_SOURCE_ID, /* 0: the names of tabs */
+	VALUE_SOURCE_SEQ /* -1: the tab may not be read */
+} ValueSourceColumn;
+
+/* In the order of 66-books.sql. */
+typedef enum BookTabColumn
+{
+	BOOK_TAB_SHEET_ID = 1,
+	BOOK_TAB_BOOK_ID
+} BookTabColumn;
+
+typedef enum ReferringColumn
+{
+	REFERRING_SHEET_ID = 1,
+	REFERRING_COLUMNS = REFERRING_SHEET_ID
+} ReferringColumn;
+
 #define STORAGE_MAX_COLUMNS 13
 
 /* Registers the callback that clears what a session has cached of the relations. From _PG_init. */
@@ -160,7 +203,8 @@ extern void storage_insert(StorageTable table, Datum *values, bool *nulls);
 extern void storage_update(StorageTable table, ItemPointer tid, Datum *values, bool *nulls);
 
 /* A scan over the primary key; of log_batch, over its directory, ordered by first_seq; of STORAGE_ACCOUNT_OF_ROLE, over
- * the unique index on the role; of STORAGE_LINK_OF_RECTANGLE, over link_rectangle_idx. */
+ * the unique index on the role; of STORAGE_LINK_OF_RECTANGLE, over link_rectangle_idx; of STORAGE_TAB_OF_BOOK, over
+ * book_tab_idx. */
 typedef struct StorageScan
 {
 	Relation rel;

@@ -454,7 +454,7 @@ journal_purge(int64 sheet_id)
 {
 	static const StorageTable tables[] = {STORAGE_LOG_BATCH,	STORAGE_SEGMENT,   STORAGE_VERSION,
 										  STORAGE_VERSION_TILE, STORAGE_OWNERSHIP, STORAGE_CLIENT,
-										  STORAGE_PROPERTY_SET, STORAGE_LINK_RECT};
+										  STORAGE_PROPERTY_SET, STORAGE_LINK_RECT, STORAGE_REFERRING};
 	WriterSheet *ws;
 
 	writer_require_writable("sheet.purge()");

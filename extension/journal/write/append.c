@@ -8,7 +8,9 @@
 
 #include "journal/store/storage.h"
 #include "journal/store/timeconv.h"
+#include "journal/store/value_store.h"
 #include "journal/write/append.h"
+#include "journal/write/formulas.h"
 #include "support/stoppoint.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
@@ -137,6 +139,11 @@ append_edit(AppendBatch *append, const Edit *edit)
 	if (!append->changed)
 		writer_begin_change(append->ws, append->call->origin);
 	append->changed = true;
+	if (edit->kind == EDIT_SET && formula_is(edit->content))
+	{
+		append->formulas = true;
+		append->names = append->names || formula_has_names(edit->content);
+	}
 	if (append_used(append) >= APPEND_ROW_BYTES)
 		append_end_row(append);
 	append->count++;
@@ -149,6 +156,10 @@ append_end(AppendBatch *append)
 	if (append->changed)
 	{
 		append_end_row(append);
+		if (append->formulas)
+			value_store_mark(append->ws->sheet_id);
+		if (append->names)
+			tab_references_mark(append->ws->sheet_id, append->call->nowait);
 		STOP_POINT("append-staged");
 		CommandCounterIncrement();
 	}

@@ -18,6 +18,7 @@ typedef struct AppendCall
 	int64 origin;
 	int64 batch_no;
 	bool follows;				   /* the previous batch is of the same call: time continues from there */
+	bool nowait;				   /* nothing may wait for a lock of another transaction */
 	AppendProperties **properties; /* those of a call of several batches, or NULL; see property_write_end() */
 } AppendCall;
 
@@ -35,6 +36,8 @@ typedef struct AppendBatch
 	const AppendCall *call;
 	AppendResult *result;		   /* of the rows that are stored */
 	bool changed;				   /* the change was begun */
+	bool formulas;				   /* some contents are formulas */
+	bool names;					   /* some formulas have names of sheets */
 	AppendProperties **properties; /* of the call; NULL: not read */
 	/* the next row */
 	uint32 count; /* edits */

@@ -99,6 +99,15 @@ base_add_non_resident(BaseTiles *list, GridTileNo tile)
 	list->tiles[list->count++] = tile;
 }
 
+/* Whether both are edits of cells, in one tile. */
+static bool
+base_same_tile(const Edit *a, const Edit *b)
+{
+	GridTileNo no = grid_tile_of(a->row, a->col), other = grid_tile_of(b->row, b->col);
+
+	return edit_is_of_cell(a->kind) && edit_is_of_cell(b->kind) && no.row == other.row && no.col == other.col;
+}
+
 /* Tries to pin the tiles of the edits, which have physical rows and columns. The lock may be shared: only this session
  * pins tiles of the grid. */
 static BasePin
@@ -122,7 +131,9 @@ base_try_pin(WriterSheet *ws, const Edit *edits, uint32 nedits, GridTile **tiles
 		for (uint32 i = 0; i < nedits && list->count < BASE_TILES; i++)
 		{
 			tiles[i] = NULL;
-			if (edit_is_of_cell(edits[i].kind) && !grid_pin_at(grid, edits[i].row, edits[i].col, &tiles[i]))
+			if (i > 0 && base_same_tile(&edits[i - 1], &edits[i]))
+				tiles[i] = tiles[i - 1];
+			else if (edit_is_of_cell(edits[i].kind) && !grid_pin_at(grid, edits[i].row, edits[i].col, &tiles[i]))
 				base_add_non_resident(list, grid_tile_of(edits[i].row, edits[i].col));
 		}
 		if (list->count > 0)

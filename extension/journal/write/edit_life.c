@@ -7,11 +7,13 @@
  *        |    cells_edit()          api/scan/cells.c
  *        |    journal_edit()
  *      sheet.apply()            api/functions/gateway.c; gateways have checked the authors' roles
- *        |    journal_apply()       with nowait it takes the sheet lock before step 1, or returns
+ *        |    journal_apply()       with nowait it returns at step 2 if it would have to wait
  *        |
  *        |  1 check     batch_adopt()             batch.c     of journal_edit(): UTF-8, limits
  *        |              batch_decode()            batch.c     of journal_apply(): the same, and the codec
- *        |  2 lock      writer_open()             writer.c    sheet lock; entry pinned; last seq, segment, epoch
+ *        |  2 lock      life_lock()               here        of structure edits, also other tabs that refer to the
+ *        |                tab_references_lock()   tab_references.c   sheet by its name
+ *        |              writer_open()             writer.c    sheet lock; entry pinned; last seq, segment, epoch
  *        |  3 admit     epoch_check()             epoch.c     of sheet.apply(): fencing
  *        |              batch_look_back()         batch.c     what the caller missed; duplicate batch
  *        |              clients_check()           clients.c   (journal/store) operations that are acknowledged already
@@ -42,7 +44,8 @@
  *        |            am_last_covers()            am_last.c   (am/page) the last entry in shared memory says so, mostly
  *        |
  *        |  after structure edits
- *        |      formulas_begin()          formulas.c  formulas that refer to moved cells: a batch again
+ *        |      tab_references_follow()   tab_references.c   in the sheet and in other tabs of its book:
+ *        |        formulas_begin()        formulas.c  formulas that refer to moved cells: batches again
  *        |
  *      COMMIT           PostgreSQL                            WAL flushed, rows visible
  *        |
@@ -57,8 +60,9 @@
  * TO drop staged edits; the rows of log_batch are PostgreSQL's to undo. A crash loses shared memory alone: the next
  * reader loads the sheet from its rows.
  *
- * Lock order: sheet lock, entry's gate, entry lock, directory lock, allocator. Steps 3 to 7 take the entry lock; no
- * lock of these is held while a table is read or written.
+ * Lock order: sheet locks by the ids of the sheets, a book's reference lock (which structure edits take first and wait
+ * for with no sheet lock, see tab_references.c), entry's gate, entry lock, directory lock, allocator. Steps 3 to 7 take
+ * the entry lock; no lock of these is held while a table is read or written.
  */
 #include "postgres.h"
 
@@ -212,8 +216,8 @@ edit_life_append(WriterSheet *ws, const AppendCall *call, AppendResult *result)
 
 /* ---- one call ---- */
 
-static void
-life_append_part(WriterSheet *ws, const AppendCall *call, Edit *edits, uint32 nedits, AppendResult *result)
+void
+edit_life_append_part(WriterSheet *ws, const AppendCall *call, Edit *edits, uint32 nedits, AppendResult *result)
 {
 	AppendCall part = *call;
 	AppendResult next;
@@ -230,7 +234,7 @@ life_append_part(WriterSheet *ws, const AppendCall *call, Edit *edits, uint32 ne
 	result->last_seq = next.last_seq;
 }
 
-#define LIFE_STRUCTURE 4096 /* cells that structure edits empty or rewrite in one batch */
+#define LIFE_STRUCTURE 4096 /* cells that structure edits empty in one batch */
 
 /* Returns whether the edit changes anything; *change has what. */
 static bool
@@ -249,8 +253,8 @@ life_append_structure(WriterSheet *ws, const AppendCall *call, const Edit *edit,
 
 		property_write_check_end(ws, call->properties, &structure.edit);
 		while ((n = structure_empty_cells(&structure, edits, LIFE_STRUCTURE)) > 0)
-			life_append_part(ws, call, edits, n, result);
-		life_append_part(ws, call, &structure.edit, 1, result);
+			edit_life_append_part(ws, call, edits, n, result);
+		edit_life_append_part(ws, call, &structure.edit, 1, result);
 		*change = structure.change;
 	}
 	else
@@ -265,12 +269,10 @@ life_append_structure(WriterSheet *ws, const AppendCall *call, const Edit *edit,
 
 /* Rewrites the formulas that the last structure edits, `n` of them, concern. Adds their number to *rewritten. */
 static void
-life_append_formulas(WriterSheet *ws, const AppendCall *call, uint64 uid, const LineChange *changes, uint32 n,
-					 uint32 *rewritten, AppendResult *result)
+life_append_formulas(WriterSheet *ws, const AppendCall *call, TabReferences *tabs, uint64 uid,
+					 const LineChange *changes, uint32 n, uint32 *rewritten, AppendResult *result)
 {
 	MemoryContext context, old;
-	Formulas formulas;
-	Edit *edits;
 
 	if (n == 0)
 		return;
@@ -282,11 +284,7 @@ life_append_formulas(WriterSheet *ws, const AppendCall *call, uint64 uid, const 
 				 errhint("Insert and delete rows and columns before or after the other edits, or in several calls.")));
 	context = AllocSetContextCreate(CurrentMemoryContext, "pg_sheet formulas", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
-	formulas_begin(ws, changes, n, &formulas);
-	*rewritten += formulas.count;
-	edits = palloc(sizeof(Edit) * Min(LIFE_STRUCTURE, formulas.count));
-	while ((n = formulas_next(&formulas, uid, edits, LIFE_STRUCTURE)) > 0)
-		life_append_part(ws, call, edits, n, result);
+	*rewritten += tab_references_follow(tabs, ws, call, uid, changes, n, result);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
 }
@@ -294,9 +292,9 @@ life_append_formulas(WriterSheet *ws, const AppendCall *call, uint64 uid, const 
 #define LIFE_CHANGES 64 /* structure edits after which formulas are rewritten once */
 
 /* Structure edits are batches of their own, since rows and columns have moved for the edits after them. Formulas are
- * rewritten before those, and before structure edits of another author. */
+ * rewritten before those, and before structure edits of another author. tabs: see life_lock(). */
 static void
-life_append_call(WriterSheet *ws, const AppendCall *call, AppendResult *result)
+life_append_call(WriterSheet *ws, const AppendCall *call, TabReferences *tabs, AppendResult *result)
 {
 	LineChange changes[LIFE_CHANGES];
 	AppendProperties *properties = NULL;
@@ -314,42 +312,59 @@ life_append_call(WriterSheet *ws, const AppendCall *call, AppendResult *result)
 			done++;
 		if (done > from || n == LIFE_CHANGES || call->edits[done].uid != uid)
 		{
-			life_append_formulas(ws, &batch, uid, changes, n, &rewritten, result);
+			life_append_formulas(ws, &batch, tabs, uid, changes, n, &rewritten, result);
 			n = 0;
 		}
 		if (done > from)
-			life_append_part(ws, &batch, &call->edits[from], done - from, result);
+			edit_life_append_part(ws, &batch, &call->edits[from], done - from, result);
 		else
 		{
 			uid = call->edits[done].uid;
 			n += life_append_structure(ws, &batch, &call->edits[done++], &changes[n], result);
 		}
 	}
-	life_append_formulas(ws, &batch, uid, changes, n, &rewritten, result);
+	life_append_formulas(ws, &batch, tabs, uid, changes, n, &rewritten, result);
 	property_write_end(ws, properties);
+}
+
+/* Takes the locks that the edits need before writer_open() may wait for the sheet lock: with nowait the sheet lock, and
+ * for structure edits all of tab_references_lock(). Returns 0, or with nowait what another transaction holds. */
+static int64
+life_lock(int64 sheet_id, const Edit *edits, uint32 nedits, bool nowait, TabReferences *tabs)
+{
+	*tabs = (TabReferences){.sheet_id = sheet_id};
+	for (uint32 i = 0; i < nedits; i++)
+		if (edit_is_structure(edits[i].kind))
+			return tab_references_lock(sheet_id, nowait, tabs);
+	return nowait && !writer_try_lock_sheet(sheet_id) ? sheet_id : 0;
 }
 
 void
 journal_apply(const JournalApply *call, JournalApplied *result)
 {
-	AppendCall append = {.epoch = call->epoch, .origin = call->origin, .batch_no = call->batch_no};
+	AppendCall append = {
+		.epoch = call->epoch, .origin = call->origin, .batch_no = call->batch_no, .nowait = call->nowait};
 	AppendResult appended = {0};
+	TabReferences tabs;
 	WriterSheet *ws;
 	char *bytes;
 
 	writer_require_writable("sheet.apply()");
 	memset(result, 0, sizeof(*result));
 	batch_check_size(call->edits_len);
-	if (call->nowait && !writer_try_lock_sheet(call->sheet_id))
-	{
-		result->held = true;
-		return;
-	}
 	writer_begin();
 	/* The texts of staged edits: freed at the end of the transaction, or when ROLLBACK TO undoes the edits. */
 	bytes = MemoryContextAlloc(CurTransactionContext, call->edits_len);
 	memcpy(bytes, call->edits, call->edits_len);
 	append.edits = batch_decode(bytes, call->edits_len, &append.nedits);
+	result->held = life_lock(call->sheet_id, append.edits, append.nedits, call->nowait, &tabs);
+	if (result->held != 0)
+	{
+		if (append.edits != NULL)
+			pfree(append.edits);
+		pfree(bytes);
+		return;
+	}
 	ws = writer_open(call->sheet_id);
 	writer_require_live(ws);
 	epoch_check(ws, call->epoch, NULL);
@@ -363,7 +378,7 @@ journal_apply(const JournalApply *call, JournalApplied *result)
 	}
 	else
 	{
-		life_append_call(ws, &append, &appended);
+		life_append_call(ws, &append, &tabs, &appended);
 		clients_store(call->sheet_id, call->clients, call->nclients);
 		result->first_seq = appended.first_seq;
 		result->last_seq = appended.last_seq;
@@ -384,15 +399,17 @@ journal_edit(int64 sheet_id, Edit *edits, uint32 nedits)
 {
 	AppendCall call = {.edits = edits, .nedits = nedits};
 	AppendResult result;
+	TabReferences tabs;
 	WriterSheet *ws;
 	char *texts;
 
 	writer_require_writable("edits of sheets");
 	writer_begin();
 	texts = batch_adopt(edits, nedits);
+	(void) life_lock(sheet_id, edits, nedits, false, &tabs);
 	ws = writer_open(sheet_id);
 	writer_require_live(ws);
-	life_append_call(ws, &call, &result);
+	life_append_call(ws, &call, &tabs, &result);
 	if (result.first_seq == 0)
 		pfree(texts);
 	return result.last_seq;

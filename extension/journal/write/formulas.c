@@ -1,8 +1,9 @@
 /*
- * formulas.c - rewrites the formulas of a sheet after rows or columns were inserted or deleted.
+ * formulas.c - rewrites the formulas of a sheet after rows or columns were inserted or deleted in it or in another tab
+ * of its book, or a tab was renamed (tab_references.c).
  *
- * The rewritten contents are edits of the log like others, in the transaction of the structure edit and directly behind
- * it. So replay, versions, rollback and followers need to know nothing of formulas.
+ * The rewritten contents are edits of the log like others, in the transaction of the change and directly behind it. So
+ * replay, versions, rollback and followers need to know nothing of formulas.
  *
  * Only tiles that may have formulas are read (grid_next_formulas). Those that are non-resident are loaded, some at a
  * time, after which it is known whether they have any; so the first structure edit of a sheet that was just opened
@@ -35,12 +36,13 @@ formulas_add(Formulas *formulas, uint32 row, uint32 col, EditText content)
 
 	for (int i = 0; i < 2 && formulas->texts[i] == NULL; i++)
 		formulas->texts[i] = palloc(SHEET_MAX_CONTENT_BYTES);
-	for (uint32 i = 0; i < formulas->nchanges && shift != FORMULA_TOO_LONG; i++)
+	for (uint32 i = 0; i < Max(formulas->nchanges, 1) && shift != FORMULA_TOO_LONG; i++)
 	{
 		char *to = formulas->texts[now.data == formulas->texts[0]]; /* not the one that is read */
 		uint32 len;
 
-		shift = formula_shift(now, formula_move_lines, &formulas->changes[i], to, &len);
+		formulas->change.move_arg = &formulas->changes[i];
+		shift = formula_shift(now, &formulas->change, to, &len);
 		if (shift == FORMULA_SHIFTED)
 			now = (EditText){to, len};
 	}
@@ -213,6 +215,23 @@ formulas_compare_cells(const void *a, const void *b)
 	return grid_compare_cells(x->row, x->col, y->row, y->col);
 }
 
+/* The author may not see other tabs: then only the server's log says where the formula is. */
+static void
+formulas_refuse(const Formulas *formulas, const FormulaCell *cell)
+{
+	char *where = psprintf("The one that comes to row %u, column %u of sheet " INT64_FORMAT
+						   " would have more than %d characters when its references are rewritten.",
+						   cell->row, cell->col, formulas->ws->sheet_id, SHEET_MAX_CHARS);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("a formula would become too long"),
+			 formulas->change.own ? errdetail("%s", where)
+								  : errdetail("One in a tab that refers to this one would have more than %d characters "
+											  "when its references are rewritten.",
+											  SHEET_MAX_CHARS),
+			 formulas->change.own ? 0 : errdetail_log("%s", where), errhint("Shorten the formula first.")));
+}
+
 static void
 formulas_place(Formulas *formulas)
 {
@@ -226,11 +245,7 @@ formulas_place(Formulas *formulas)
 		cell->row = formulas_line(row_runs, rows.count, cell->row);
 		cell->col = formulas_line(col_runs, cols.count, cell->col);
 		if (cell->content.data == NULL)
-			ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("a formula would become too long"),
-							errdetail("The one that comes to row %u, column %u would have more than %d characters when "
-									  "its references are moved.",
-									  cell->row, cell->col, SHEET_MAX_CHARS),
-							errhint("Shorten the formula first.")));
+			formulas_refuse(formulas, cell);
 	}
 	qsort(formulas->cells, formulas->count, sizeof(FormulaCell), formulas_compare_cells);
 }
@@ -238,9 +253,12 @@ formulas_place(Formulas *formulas)
 /* ---- the edits ---- */
 
 void
-formulas_begin(WriterSheet *ws, const LineChange *changes, uint32 nchanges, Formulas *formulas)
+formulas_begin(WriterSheet *ws, const FormulaChange *change, const LineChange *changes, uint32 nchanges,
+			   Formulas *formulas)
 {
-	*formulas = (Formulas){.ws = ws, .changes = changes, .nchanges = nchanges};
+	*formulas = (Formulas){.ws = ws, .change = *change, .changes = changes, .nchanges = nchanges};
+	if (nchanges > 0)
+		formulas->change.move = formula_move_lines;
 	if (formulas_scan_shared(formulas))
 		formulas_scan_own(formulas);
 	else

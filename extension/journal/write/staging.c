@@ -2,7 +2,7 @@
  * staging.c - the edits of the transaction until the commit: looking up their cells, and reserving room for them.
  *
  * Staged edits are indexed by a hash of their cells, so that later edits see them. The index is built when it is first
- * needed, since most transactions edit one cell.
+ * needed, since most transactions edit one cell, and others set their cells in reading order, each once.
  */
 #include "postgres.h"
 
@@ -12,16 +12,19 @@
 
 /* ---- looking up ---- */
 
-/* The finalizer of MurmurHash3 (public domain, Austin Appleby). */
+/*
+ * Blocks of 8 x 8 cells are hashed, by the finalizer of MurmurHash3 (public domain, Austin Appleby), and the cells of a
+ * block are neighbours. So edits of whole rows, as of imports, find what they need in the processor's cache.
+ */
 static inline uint32 *
 staging_newest_of(WriterSheet *ws, uint32 row, uint32 col)
 {
-	uint64 hash = (uint64) row << 32 | col;
+	uint64 hash = (uint64) (row >> 3) << 32 | col >> 3;
 
 	hash ^= hash >> 33;
 	hash *= UINT64CONST(0xff51afd7ed558ccd);
 	hash ^= hash >> 33;
-	return &ws->newest[hash & (ws->newest_size - 1)];
+	return &ws->newest[(hash + ((row & 7) << 3 | (col & 7))) & (ws->newest_size - 1)];
 }
 
 static void
@@ -64,6 +67,18 @@ staging_add_own(const WriterSheet *ws, const Edit *edit, StagingCell *cell)
 	}
 }
 
+/* Whether the cell comes behind all that have been edited. */
+static bool
+staging_is_behind(const WriterSheet *ws, const Edit *edit)
+{
+	const StagedEdit *last;
+
+	if (ws->nstaged == 0)
+		return true;
+	last = &ws->staged[ws->nstaged - 1];
+	return ws->ascending && (edit->row > last->row || (edit->row == last->row && edit->col > last->col));
+}
+
 void
 staging_lookup(WriterSheet *ws, const Edit *edit, GridTile *tile, bool indexed, StagingCell *cell)
 {
@@ -74,7 +89,7 @@ staging_lookup(WriterSheet *ws, const Edit *edit, GridTile *tile, bool indexed, 
 	cell->content = (EditText){base.content, base.content_len};
 	cell->style = (EditText){base.style, base.style_len};
 	cell->newest = NULL;
-	if (!indexed)
+	if (!indexed || (ws->newest == NULL && staging_is_behind(ws, edit)))
 		return;
 	if (ws->newest == NULL)
 		staging_build_index(ws);
@@ -124,6 +139,30 @@ staging_undo(WriterSheet *ws, uint32 from)
 	}
 }
 
+/* Edits of more memory than this are in a context that can grow without copying. */
+#define STAGING_SMALL (256 * 1024)
+
+static void
+staging_grow_to(WriterSheet *ws, uint32 size)
+{
+	Size bytes = sizeof(StagedEdit) * size;
+	StagedEdit *staged = ws->staged;
+
+	if (staged != NULL && ws->staged_context != NULL)
+	{
+		ws->staged = repalloc_huge(staged, bytes);
+		return;
+	}
+	if (bytes > STAGING_SMALL)
+		ws->staged_context = AllocSetContextCreate(writer_context, "pg_sheet staged edits", ALLOCSET_DEFAULT_SIZES);
+	ws->staged = MemoryContextAllocHuge(ws->staged_context != NULL ? ws->staged_context : writer_context, bytes);
+	if (staged != NULL)
+	{
+		memcpy(ws->staged, staged, sizeof(StagedEdit) * ws->nstaged);
+		pfree(staged);
+	}
+}
+
 void
 staging_expect(WriterSheet *ws, uint32 n)
 {
@@ -136,8 +175,7 @@ staging_expect(WriterSheet *ws, uint32 n)
 						errhint("Commit more often.")));
 	if (ws->staged_size > 0)
 		wanted = Max(wanted, (uint64) ws->staged_size * 2);
-	ws->staged = ws->staged == NULL ? MemoryContextAllocHuge(GetMemoryChunkContext(ws), sizeof(StagedEdit) * wanted)
-									: repalloc_huge(ws->staged, sizeof(StagedEdit) * wanted);
+	staging_grow_to(ws, (uint32) wanted);
 	ws->staged_size = (uint32) wanted;
 	staging_drop_index(ws); /* its size depends on staged_size */
 }
@@ -195,6 +233,7 @@ staging_add(WriterSheet *ws, const Edit *edit, const StagingCell *cell)
 	staged->col = edit->col;
 	staged->before = STAGING_NONE;
 	staged->resize = edit_is_of_extent(edit->kind);
+	ws->ascending = !staged->resize && staging_is_behind(ws, edit);
 	staged->content = edit->kind == EDIT_STYLE ? (EditText){NULL, 0} : edit->content;
 	staged->style = edit->style;
 	if (cell != NULL)

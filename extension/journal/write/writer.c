@@ -58,6 +58,15 @@ writer_acquire_lock(int64 sheet_id, bool nowait)
 }
 
 void
+writer_release_lock(int64 sheet_id)
+{
+	LOCKTAG tag;
+
+	writer_lock_tag(sheet_id, &tag);
+	(void) LockRelease(&tag, ExclusiveLock, false);
+}
+
+void
 writer_lock_sheet(int64 sheet_id)
 {
 	(void) writer_acquire_lock(sheet_id, false);
@@ -191,7 +200,9 @@ writer_discard(WriterSheet *ws)
 	publish_withdraw(ws);
 	writer_close(ws);
 	staging_drop_index(ws);
-	if (ws->staged != NULL)
+	if (ws->staged_context != NULL)
+		MemoryContextDelete(ws->staged_context);
+	else if (ws->staged != NULL)
 		pfree(ws->staged);
 	if (ws->grid_context != NULL)
 		MemoryContextDelete(ws->grid_context);

@@ -59,6 +59,7 @@ typedef struct WriterSheet
 	/* edits of all changes */
 	struct StagedEdit *staged; /* staging.h */
 	uint32 nstaged, staged_size;
+	bool ascending;		/* they are of cells in reading order, each once */
 	uint32 *newest;		/* index of `staged`: by the hash of a cell, its newest edit; NULL: not built ... */
 	uint32 newest_size; /* ... a power of two */
 	/* the end of the transaction */
@@ -69,7 +70,8 @@ typedef struct WriterSheet
 	int64 origin;		/* of all changes; 0 if they differ */
 	VersionCause cause; /* of the version that was made, if meta.segment_id says that there is one */
 
-	MemoryContext grid_context; /* for private grids and versions; NULL: not needed yet */
+	MemoryContext staged_context; /* of many staged edits; NULL: they are few */
+	MemoryContext grid_context;	  /* for private grids and versions; NULL: not needed yet */
 } WriterSheet;
 
 static inline bool
@@ -100,6 +102,8 @@ extern void writer_require_writable(const char *function);
 extern void writer_lock_sheet(int64 sheet_id);
 /* Without waiting; false if another transaction holds the lock. */
 extern bool writer_try_lock_sheet(int64 sheet_id);
+/* Undoes one of these, before anything of the sheet was read. The subtransaction must be the same. */
+extern void writer_release_lock(int64 sheet_id);
 /* The sheet lock in PostgreSQL's lock table. */
 extern void writer_lock_tag(int64 sheet_id, LOCKTAG *tag);
 /* Takes the sheet lock and reads the sheet's present state. 40001 if a transaction-wide snapshot does not see it. */

@@ -1,6 +1,6 @@
 /*
- * api.h - routes for programs, below /v2: sheets, their cells, versions, members and files, access tokens, and
- * calendars. The answers are JSON, and errors have statuses of HTTP's. docs/openapi.yaml describes them.
+ * api.h - routes for programs, below /v2: sheets, their cells, versions, members and files, books, access tokens,
+ * and calendars. The answers are JSON, and errors have statuses of HTTP's. docs/openapi.yaml describes them.
  */
 #ifndef API_H
 #define API_H
@@ -25,6 +25,32 @@ extern void route_list_files(Request *request);
 extern bool check_set_member(Request *request); /* {role} */
 extern void route_set_member(Request *request);
 extern void route_remove_member(Request *request);
+
+/* ---- api_books.c: the sheet of the request is the book ---- */
+extern void route_list_books(Request *request);
+extern void route_create_book(Request *request);
+extern void route_describe_book(Request *request);
+extern void route_rename_book(Request *request);
+extern void route_remove_book(Request *request);
+extern void route_recover_book(Request *request);
+extern void route_duplicate_book(Request *request);
+extern void route_book_members(Request *request);
+extern void route_set_book_member(Request *request);
+extern void route_remove_book_member(Request *request);
+extern bool check_add_tab(Request *request); /* {name, rows, cols, before}, {name, copy} or {sheet, before} */
+extern void route_add_tab(Request *request);
+extern bool check_change_tab(Request *request); /* {before, colour, hidden} */
+extern void route_change_tab(Request *request);
+extern void route_remove_tab(Request *request);
+/* An error of the database about a book. */
+extern void books_sql_error(Request *request, const PGresult *res);
+
+/* ---- workbook_import.c: the body is read as it arrives ---- */
+extern bool workbook_import_begin(Request *request); /* name in the query. False: answered */
+extern void workbook_import_body_end(Request *request);
+
+/* ---- workbook_export.c ---- */
+extern void route_export_workbook(Request *request);
 
 /* ---- api_versions.c ---- */
 extern bool check_save_version(Request *request); /* {label} */

@@ -176,6 +176,27 @@ calendar_is_string(Request *request, const char *name)
 	return false;
 }
 
+/* Ids with a comma between each two. */
+static bool
+calendar_is_list(const char *list)
+{
+	for (;;)
+	{
+		char id[24];
+		size_t len = strcspn(list, ",");
+		int64_t number;
+
+		if (len >= sizeof(id))
+			return false;
+		snprintf(id, sizeof(id), "%.*s", (int) len, list);
+		if (!request_parse_id(id, &number))
+			return false;
+		list += len;
+		if (*list++ == '\0')
+			return true;
+	}
+}
+
 /* ---- GET, POST /v2/calendars; PUT, PATCH /v2/calendars/ID ---- */
 
 void
@@ -269,7 +290,7 @@ route_calendar_entries(Request *request)
 	if (!calendar_arg(request, "from", from) || !calendar_arg(request, "to", to))
 		return;
 	if ((request_has_arg(request, "calendars") && !request_arg(request, "calendars", list, sizeof(list))) ||
-		list[strspn(list, "0123456789,")] != '\0')
+		(list[0] != '\0' && !calendar_is_list(list)))
 		request_error(request, 400, "calendars is a list of the numbers of calendars, as 7,12, of at most 1023 bytes");
 	else if (from[0] == '\0' || to[0] == '\0')
 		request_error(request, 400, "from and to are needed, as 2027-01-31T00:00:00Z");
@@ -447,8 +468,7 @@ route_dismiss_reminders(Request *request)
 {
 	char list[REMINDERS_BYTES], ids[REMINDERS_BYTES + 2];
 
-	if (!request_arg(request, "ids", list, sizeof(list)) || list[0] == '\0' ||
-		list[strspn(list, "0123456789,")] != '\0')
+	if (!request_arg(request, "ids", list, sizeof(list)) || !calendar_is_list(list))
 	{
 		request_error(request, 400,
 					  "ids is needed: a list of the numbers of reminders, as 7,12, of at most 2047 bytes");

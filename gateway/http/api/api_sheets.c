@@ -16,12 +16,12 @@
 #define NEW_ROWS	  100
 #define NEW_COLS	  26
 
-static const char api_list_sql[] =
-	"SELECT sheet_id, name, owner, role, trashed, created_at, updated_at, place FROM sheet.account_sheets($1, $2, $3)";
+static const char api_list_sql[] = "SELECT sheet_id, name, owner, role, trashed, created_at, updated_at, place, "
+								   "book_id FROM sheet.account_sheets($1, $2, $3)";
 static const char api_create_sql[] = "SELECT sheet.create($1, $2, $3, $4, $5)";
 /* The extent is not read of a sheet that the account may not see. */
 static const char api_describe_sql[] =
-	"SELECT i.name, i.owner, i.trashed, i.role, i.created_at, i.updated_at, c.seq, c.rows, c.cols "
+	"SELECT i.name, i.owner, i.trashed, i.role, i.created_at, i.updated_at, c.seq, c.rows, c.cols, i.book_id "
 	"FROM sheet.info($1, $2) i LEFT JOIN LATERAL (SELECT r.seq, r.rows, r.cols FROM sheet.read_cells($1, 0, 0, 0, 0) r "
 	"WHERE i.role IS NOT NULL AND NOT i.trashed OFFSET 0) c ON true";
 static const char api_trash_sql[] = "SELECT sheet.trash($1, $2)";
@@ -35,7 +35,8 @@ enum
 {
 	DESCRIBE_SEQ = INFO_UPDATED_AT + 1,
 	DESCRIBE_ROWS,
-	DESCRIBE_COLS
+	DESCRIBE_COLS,
+	DESCRIBE_BOOK
 };
 
 /* ---- what all routes for programs share ---- */
@@ -103,6 +104,7 @@ list_answered(Request *request, PGresult *res)
 		api_put_bool(&body, "trashed", PQgetvalue(res, i, 4)[0] == 't');
 		routes_put_time_member(&body, "createdAt", PQgetvalue(res, i, 5));
 		routes_put_time_member(&body, "updatedAt", PQgetvalue(res, i, 6));
+		routes_put_optional(&body, res, i, 8, "book", routes_put_number);
 		buf_puts(&body, "}");
 	}
 	buf_puts(&body, "]");
@@ -208,6 +210,7 @@ describe_answered(Request *request, PGresult *res)
 	api_put_bool(&body, "trashed", sheet_is_trashed(res));
 	routes_put_time_member(&body, "createdAt", PQgetvalue(res, 0, INFO_CREATED_AT));
 	routes_put_time_member(&body, "updatedAt", PQgetvalue(res, 0, INFO_UPDATED_AT));
+	routes_put_optional(&body, res, 0, DESCRIBE_BOOK, "book", routes_put_number);
 	if (!PQgetisnull(res, 0, DESCRIBE_SEQ))
 		buf_printf(&body, ",\"seq\":%s,\"rows\":%s,\"cols\":%s", PQgetvalue(res, 0, DESCRIBE_SEQ),
 				   PQgetvalue(res, 0, DESCRIBE_ROWS), PQgetvalue(res, 0, DESCRIBE_COLS));

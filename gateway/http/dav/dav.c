@@ -25,6 +25,9 @@ dav_read_path(Request *request, Dav *dav)
 	const char *path = request->part;
 	size_t user_len = strlen(dav->user), len;
 
+	dav->bare = strcmp(request->head.path, "/") == 0;
+	if (dav->bare)
+		return true;
 	if (path[0] == '\0')
 		return true;
 	if (strcmp(path, "u") == 0 || strcmp(path, "u/") == 0)

@@ -1,7 +1,7 @@
 /*
  * dav.h - calendars by CalDAV (RFC 4791) and WebDAV (RFC 4918, 6578); docs/design/caldav.md.
  *
- *   /dav/                    names the account of the request
+ *   /dav/                    names the account of the request; so does / itself
  *   /dav/u/NAME/             the account, and the home of its calendars
  *   /dav/u/NAME/ID/          a calendar: a sheet; the name that a program of the account has chosen stands for its id
  *   /dav/u/NAME/ID/OBJECT    a calendar object: the tasks of one UID
@@ -32,6 +32,7 @@ typedef enum DavKind
 typedef struct Dav
 {
 	DavKind kind;
+	bool bare;					/* DAV_ROOT at the address / */
 	char user[512];				/* the account of the token */
 	char email[256];			/* of the account; "": none, or not asked for */
 	char calendar[DAV_ADDRESS]; /* of its path */
@@ -49,6 +50,7 @@ typedef struct Dav
 typedef struct DavResource
 {
 	DavKind kind;
+	bool bare;			 /* DAV_ROOT at the address / */
 	const char *id;		 /* of the calendar */
 	const char *address; /* of the calendar; NULL: that of the request */
 	const char *name;

@@ -39,7 +39,7 @@ dav_put_text(Buf *to, const char *text)
 void
 dav_put_href(Buf *to, const Dav *dav, const DavResource *resource)
 {
-	buf_puts(to, DAV_PREFIX);
+	buf_puts(to, resource->kind == DAV_ROOT && resource->bare ? "/" : DAV_PREFIX);
 	if (resource->kind == DAV_ROOT)
 		return;
 	buf_puts(to, "u/");

@@ -109,6 +109,7 @@ dav_answer_alone(Request *request)
 	DavResource resource = {.kind = dav->kind};
 	Buf body = {NULL, 0, 0};
 
+	resource.bare = dav->bare;
 	dav_begin(&body);
 	dav_put_resource(&body, dav, &resource);
 	if (dav->kind == DAV_ROOT && dav->depth > 0)

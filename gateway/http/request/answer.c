@@ -216,6 +216,10 @@ request_sql_error(Request *request, const PGresult *res)
 		request_deny(request, MSG_NO_PERMISSION, 403, "the sheet is not shared with you");
 	else if (strcmp(state, "ST001") == 0)
 		request_deny(request, MSG_IN_TRASH, 410, "the sheet is in the trash");
+	else if (strcmp(state, "23505") == 0 && PQresultErrorField(res, PG_DIAG_CONSTRAINT_NAME) == NULL)
+		request_error_code(request, 409, "name_taken", reason);
+	else if (strcmp(state, "55000") == 0)
+		request_error(request, 409, reason);
 	else if (strcmp(state, "SQ001") == 0)
 		request_error(request, 507, reason);
 	else if (strncmp(state, "22", 2) == 0 || strncmp(state, "54", 2) == 0)

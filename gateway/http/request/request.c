@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* ---- life ---- */
 
@@ -144,6 +145,23 @@ request_refuse(Request *request, int status, const char *reason)
 		request_error(request, status, reason);
 }
 
+bool
+request_check_coding(Request *request)
+{
+	const Head *head = &request->head;
+
+	for (int i = 0; i < head->field_count && request->body_comes; i++)
+	{
+		if (strcmp(head->fields[i].name, "content-encoding") != 0 || head->fields[i].value[0] == '\0' ||
+			strcasecmp(head->fields[i].value, "identity") == 0)
+			continue;
+		request_add_header(request, "Accept-Encoding", "identity");
+		request_error(request, 415, "the body must be sent as it is, without Content-Encoding");
+		return false;
+	}
+	return true;
+}
+
 /* ---- steps ---- */
 
 void
@@ -198,8 +216,9 @@ request_answered(void *arg, PGresult *res)
 {
 	Request *request = arg;
 
-	if (!request_is_gone(request))
+	if (!request_is_gone(request) || (request->begins && request_succeeded(res)))
 	{
+		request->begins = false;
 		if (request->raw || request_succeeded(res))
 			request->step(request, res);
 		else
@@ -341,6 +360,21 @@ request_parse_id(const char *text, int64_t *value)
 	}
 	*value = result;
 	return result > 0;
+}
+
+bool
+request_arg_flag(Request *request, const char *name, bool *flag)
+{
+	char text[8] = "false", reason[64];
+
+	if (request_has_arg(request, name) && !request_arg(request, name, text, sizeof(text)))
+		text[0] = '\0';
+	*flag = strcmp(text, "true") == 0;
+	if (*flag || strcmp(text, "false") == 0)
+		return true;
+	snprintf(reason, sizeof(reason), "%s is true or false", name);
+	request_error(request, 400, reason);
+	return false;
 }
 
 bool

@@ -78,6 +78,13 @@ typedef enum Method
 	METHOD_OTHER
 } Method;
 
+static inline bool
+method_takes_body(Method method)
+{
+	return method == METHOD_POST || method == METHOD_PUT || method == METHOD_PATCH ||
+		   (method >= METHOD_PROPFIND && method <= METHOD_MKCALENDAR);
+}
+
 /* States in their order; request_enter() is the only function that changes them. */
 typedef enum RequestState
 {
@@ -121,7 +128,8 @@ struct Request
 	int64_t number;	  /* a second argument, or a result, of single routes */
 	RequestStep step;
 	RequestStep row;
-	bool raw; /* step gets errors as well */
+	bool raw;	 /* step gets errors as well */
+	bool begins; /* step gets a success even if the connection has gone: free_own() ends what the query has begun */
 	RequestNext next;
 	uint64_t asked;			/* changes_now() when the account or the access was queried */
 	const char *form_token; /* of an upload; NULL: none */
@@ -179,6 +187,8 @@ request_is_gone(const Request *request)
 extern Request *request_create(Conn *conn, bool admin);
 /* Parses the head, and finds the client's address and id. False: answered. */
 extern bool request_begin(Request *request, const char *head, size_t len);
+/* Bodies are read as they come: one that is compressed would be stored as it is, or be malformed. False: answered. */
+extern bool request_check_coding(Request *request);
 extern void request_refuse(Request *request, int status, const char *reason);
 extern bool request_fill(Request *request, Buf *to, struct iovec *rest);
 extern void request_gone(Request *request);
@@ -250,6 +260,8 @@ extern void request_authenticate_program(Request *request, const char *token);
 /* An argument of the query, copied; false if it is absent or too long. */
 extern bool request_arg(const Request *request, const char *name, char *to, size_t size);
 /* The same for an id. */
+/* An argument that is false by default. False, and answered with 400: it is neither true nor false. */
+extern bool request_arg_flag(Request *request, const char *name, bool *flag);
 extern bool request_arg_id(const Request *request, const char *name, int64_t *value);
 /* Does the query have the argument, whatever its value? */
 extern bool request_has_arg(const Request *request, const char *name);

@@ -14,7 +14,7 @@
 struct Request;
 
 #define TRACE_ID_MAX	 64
-#define TRACE_ROUTES_MAX 128
+#define TRACE_ROUTES_MAX 160
 
 typedef struct Trace
 {

@@ -21,7 +21,7 @@
 #define EXPORT_SHARE	   (EXPORT_CONNECTIONS - 1) /* connections of an account */
 #define EXPORT_TICK_MS	   250
 
-static const char export_sql[] = "SELECT sheet.read_csv($1, 65536, $3, $4, $5) "
+static const char export_sql[] = "SELECT sheet.read_csv($1, 65536, $3, $4, $5, $6), sheet.computed_seq($1) "
 								 "FROM sheet.check_role($1, 'viewer', as_uid => $2)";
 
 typedef struct ExportFormat
@@ -42,7 +42,8 @@ typedef struct Export
 	Request *request;
 	const ExportFormat *format;
 	char ref[A1_RANGE_MAX]; /* empty: the sheet */
-	char escape[8];			/* "true" or "false" */
+	bool escape;			/* escape_formulas */
+	bool formulas;			/* not their values */
 	struct Export *next;	/* in the queue */
 	PgConn *conn;			/* NULL: it waits for one */
 	uint64_t began;			/* ms */
@@ -116,7 +117,11 @@ export_row(void *arg, PGresult *row)
 	if (request_is_answered(request))
 		conn_wake(request->conn);
 	else
+	{
+		if (!export->formulas && !PQgetisnull(row, 0, 1))
+			routes_add_computed(request, atoll(PQgetvalue(row, 0, 1)));
 		export_begin_answer(request);
+	}
 	if (export->bytes.len >= EXPORT_AHEAD)
 		pgconn_pause(export->conn);
 }
@@ -162,8 +167,9 @@ export_read(Export *export, int connection)
 	export->began = uv_now(&gateway.loop);
 	if (!pgconn_stream(export->conn, export_sql,
 					   PARAMS(request_sheet(request), request_uid(request),
-							  pgparam_text(export->ref[0] != '\0' ? export->ref : NULL), pgparam_text(export->escape),
-							  pgparam_text(export->format->suffix + 1)),
+							  pgparam_text(export->ref[0] != '\0' ? export->ref : NULL),
+							  pgparam_text(export->escape ? "true" : "false"), pgparam_text(export->format->suffix + 1),
+							  pgparam_text(export->formulas ? "true" : "false")),
 					   0, database_deadline(), export_row, export_done, export))
 		export_done(export, NULL);
 }
@@ -286,17 +292,6 @@ export_read_ref(Request *request, Export *export)
 		   a1_parse_range(export->ref, strlen(export->ref), &range);
 }
 
-/* Reads escape_formulas. False: it is not a boolean. */
-static bool
-export_read_escape(Request *request, Export *export)
-{
-	strcpy(export->escape, "false");
-	if (!request_has_arg(request, "escape_formulas"))
-		return true;
-	return request_arg(request, "escape_formulas", export->escape, sizeof(export->escape)) &&
-		   (strcmp(export->escape, "true") == 0 || strcmp(export->escape, "false") == 0);
-}
-
 bool
 check_export(Request *request)
 {
@@ -312,10 +307,9 @@ check_export(Request *request)
 		request_error(request, 400, "ref is a range, as A1:C10");
 	else if (!export->format->escapes && request_has_arg(request, "escape_formulas"))
 		request_error(request, 400, "escape_formulas is for .csv and .tsv only");
-	else if (!export_read_escape(request, export))
-		request_error(request, 400, "escape_formulas is true or false");
 	else
-		return true;
+		return request_arg_flag(request, "escape_formulas", &export->escape) &&
+			   request_arg_flag(request, "formulas", &export->formulas);
 	return false;
 }
 

@@ -19,6 +19,7 @@
 
 #define IMPORT_PART_BYTES 262144
 #define IMPORT_NAME_BYTES 1024
+#define IMPORT_TRIES	  10 /* of the statement that sets the cells, each of which waits 0.5 s for the sheet */
 
 typedef enum ImportState
 {
@@ -40,6 +41,7 @@ typedef struct Import
 	Buf bytes;	   /* in UTF-8, not yet written */
 	int64_t import_id;
 	int part;
+	int tries;
 } Import;
 
 static const char import_begin_sql[] = "SELECT sheet.import_begin($1, $2, $3)";
@@ -158,6 +160,17 @@ import_answer(Request *request, const PGresult *res)
 	request_json(request, 200, &body);
 }
 
+static void import_end(Request *request);
+
+/* Whether another transaction was in the way. The parts are still there then, so the statement can be sent again. */
+static bool
+import_was_blocked(const PGresult *res)
+{
+	const char *state = pgresult_sqlstate(res);
+
+	return strcmp(state, "55P03") == 0 || strncmp(state, "40", 2) == 0;
+}
+
 static void
 import_ended(Request *request, PGresult *res)
 {
@@ -171,6 +184,8 @@ import_ended(Request *request, PGresult *res)
 	}
 	else if (code != NULL)
 		import_refuse_csv(request, res, code);
+	else if (import_was_blocked(res) && ++import->tries < IMPORT_TRIES)
+		import_end(request);
 	else
 		request_sql_error(request, res);
 }
@@ -235,9 +250,13 @@ import_begin_text(Request *request)
 {
 	Import *import = request->own;
 	const char *name = import->options.encoding;
+	size_t len = import->head.len < CSV_HEAD_BYTES ? import->head.len : CSV_HEAD_BYTES;
 
 	if (name == NULL)
-		name = charset_guess(import->head.data != NULL ? import->head.data : "", import->head.len, import->body_done);
+		name = charset_guess(import->head.data != NULL ? import->head.data : "", len,
+							 import->body_done && len == import->head.len);
+	if (!import_check_head(request, import->head.data, import->head.len))
+		return false;
 	if (charset_begin(&import->charset, name))
 		return true;
 	request_error(request, 400, "this system has no converter for the encoding");
@@ -254,7 +273,8 @@ import_convert(Request *request)
 
 	if (import->charset.name == NULL)
 	{
-		if (import->head.len < CSV_HEAD_BYTES && !import->body_done)
+		if (import->head.len < (import->options.encoding == NULL ? CSV_HEAD_BYTES : IMPORT_MARK_BYTES) &&
+			!import->body_done)
 			return true;
 		if (!import_begin_text(request))
 			return false;
@@ -262,7 +282,7 @@ import_convert(Request *request)
 	head = buf_take(&import->head);
 	valid = head.len == 0 || charset_convert(&import->charset, head.data, head.len, &import->bytes);
 	buf_free(&head);
-	if (!valid || (import->body_done && !charset_end(&import->charset, &import->bytes)))
+	if (!valid || (import->body_done && !buf_failed(&import->bytes) && !charset_end(&import->charset, &import->bytes)))
 		import_refuse_encoding(request, &import->charset);
 	else if (buf_failed(&import->bytes))
 		request_out_of_memory(request);
@@ -271,8 +291,8 @@ import_convert(Request *request)
 	return false;
 }
 
-/* Does what can be done, after each piece of the body and each result. An import whose begin was not answered could not
- * be removed, so nothing is converted, which may fail, before. */
+/* Does what can be done, after each piece of the body and each result. Conversion may refuse the request, so it begins
+ * only when the import's id is known: an import without a known id cannot be removed. */
 static void
 import_continue(Request *request)
 {
@@ -315,6 +335,7 @@ import_authenticated(Request *request)
 {
 	const char *role = gateway.config.default_link_role;
 
+	request->begins = true;
 	if (!import_is_new(request))
 	{
 		request_query(request, DATABASE_WRITES, import_into_sql, PARAMS(request_sheet(request), request_uid(request)),

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define PREVIEW_ROWS 20
 
@@ -38,14 +39,50 @@ import_quote(const ImportOptions *options)
 	return options->quote[0] != '\0' || options->no_quote ? options->quote : NULL;
 }
 
+/* Refuses forms: curl -d sends the file as one, without its line ends. False: answered. */
+static bool
+import_check_type(Request *request)
+{
+	const char *type = head_field(&request->head, "content-type");
+
+	if (type == NULL ||
+		(strncasecmp(type, "application/x-www-form-urlencoded", 33) != 0 && strncasecmp(type, "multipart/", 10) != 0))
+		return true;
+	request_error(request, 415,
+				  "the body must be the file itself, and no form: curl -H 'Content-Type: text/csv' --data-binary @FILE "
+				  "sends it");
+	return false;
+}
+
+bool
+import_check_head(Request *request, const char *head, size_t len)
+{
+	static const char *const marks[] = {"PK\3\4", "PK\5\6", "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1", "\x1F\x8B"};
+
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
+	{
+		size_t mark_len = strlen(marks[i]);
+
+		if (len < mark_len || memcmp(head, marks[i], mark_len) != 0)
+			continue;
+		request_error_code(request, 415, "csv_workbook",
+						   "the file is a workbook or compressed, and no text: workbooks (.xlsx, .xls, .ods) are not "
+						   "read; save the sheet as CSV first");
+		return false;
+	}
+	return true;
+}
+
 bool
 import_read_options(Request *request, ImportOptions *options)
 {
-	bool lenient = false, formulas = true;
+	bool lenient = false, formulas = false;
 	char encoding[24] = "";
 	const char *problem = NULL;
 
 	*options = (ImportOptions){0};
+	if (!import_check_type(request))
+		return false;
 	if (!options_read_text(request, "format", options->format, sizeof(options->format)))
 		problem = "the format is csv, tsv or jsonl";
 	else if (!options_read_text(request, "separator", options->separator, sizeof(options->separator)) ||
@@ -86,14 +123,15 @@ preview_reader(const ImportOptions *options, const Buf *text, bool cut)
 	return reader;
 }
 
-/* Appends the first rows as arrays of contents; of a text that is cut, only complete ones. */
+/* Appends the first rows as arrays of contents; of a text that is cut, only complete ones, and whether there is none.
+ */
 static void
-preview_put_rows(Buf *to, CsvReader *reader, const CsvOptions *options, char *content)
+preview_put_rows(Buf *to, CsvReader *reader, const CsvOptions *options, bool cut, char *content)
 {
 	Buf row = {NULL, 0, 0};
 	CsvField field;
 	CsvStatus status;
-	uint32_t rows = 0, at = 0;
+	uint32_t at = 0;
 
 	buf_puts(to, ",\"rows\":[");
 	for (;;)
@@ -101,7 +139,7 @@ preview_put_rows(Buf *to, CsvReader *reader, const CsvOptions *options, char *co
 		status = csv_read(reader, &field);
 		for (; at < PREVIEW_ROWS && (status == CSV_FIELD ? at < field.row : status == CSV_END && row.len > 0); at++)
 		{
-			buf_puts(to, rows++ > 0 ? ",[" : "[");
+			buf_puts(to, at > 0 ? ",[" : "[");
 			buf_put_buf(to, &row);
 			buf_puts(to, "]");
 			buf_free(&row);
@@ -112,7 +150,7 @@ preview_put_rows(Buf *to, CsvReader *reader, const CsvOptions *options, char *co
 			buf_puts(&row, ",");
 		buf_put_json(&row, content, csv_content(options, &field, content));
 	}
-	buf_puts(to, "]");
+	buf_printf(to, "],\"incomplete\":%s", cut && at == 0 && status == CSV_MORE ? "true" : "false");
 	buf_free(&row);
 }
 
@@ -160,8 +198,8 @@ preview_answer(Request *request, const ImportOptions *options, const char *encod
 	preview_put_character(&body, "separator", &options->csv, reader.dialect.separator);
 	preview_put_character(&body, "quote", &options->csv, reader.dialect.quote);
 	preview_put_malformed(&body, options, text, cut);
-	preview_put_rows(&body, &reader, &options->csv, content);
-	buf_printf(&body, ",\"forgiven\":%llu}", (unsigned long long) reader.forgiven);
+	preview_put_rows(&body, &reader, &options->csv, cut, content);
+	buf_puts(&body, "}");
 	free(content);
 	request_json(request, 200, &body);
 }
@@ -201,6 +239,8 @@ route_preview_import(Request *request)
 		request_error(request, 413, "the body has at most 65536 bytes: the first ones of the file");
 		return;
 	}
+	if (!import_check_head(request, head, request->body.len))
+		return;
 	if (options.encoding == NULL)
 		options.encoding = charset_guess(head, request->body.len, !cut);
 	if (!charset_begin(&charset, options.encoding))

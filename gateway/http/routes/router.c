@@ -103,6 +103,8 @@ static const Route routes[] = {
 	{"/v2/sheets/*.tsv", METHOD_GET, ANYBODY, BY_STATUS | SHEET_PATH | GUESTS, check_export, route_export, SCOPE_READ},
 	{"/v2/sheets/*.jsonl", METHOD_GET, ANYBODY, BY_STATUS | SHEET_PATH | GUESTS, check_export, route_export,
 	 SCOPE_READ},
+	{"/v2/sheets/*.xlsx", METHOD_GET, ANYBODY, BY_STATUS | SHEET_PATH | GUESTS, NULL, route_export_workbook,
+	 SCOPE_READ},
 	{"/v2/sheets/*/open", METHOD_POST, ACCOUNT, BY_STATUS | SHEET_PATH, check_open_link, route_open_link, SCOPE_READ},
 	{"/v2/sheets/*/rename", METHOD_POST, ACCOUNT, BY_STATUS | SHEET_PATH, check_rename, route_rename_sheet, SCOPE_EDIT},
 	{"/v2/sheets/*/label", METHOD_POST, ACCOUNT, BY_STATUS | SHEET_PATH, check_label, route_label_version, SCOPE_EDIT},
@@ -151,6 +153,27 @@ static const Route routes[] = {
 	 route_change_webhook, SCOPE_ADMIN},
 	{"/v2/sheets/*/webhooks/*", METHOD_DELETE, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_delete_webhook,
 	 SCOPE_ADMIN},
+	{"/v2/books", METHOD_GET, ACCOUNT, BY_STATUS, NULL, route_list_books, SCOPE_READ},
+	{"/v2/books", METHOD_POST, ACCOUNT, BY_STATUS, check_rename, route_create_book, SCOPE_ADMIN},
+	{"/v2/books/import", METHOD_POST, ANYBODY, BY_STATUS | STREAM, workbook_import_begin, workbook_import_body_end,
+	 SCOPE_UPLOAD},
+	{"/v2/books/*.xlsx", METHOD_GET, ANYBODY, BY_STATUS | SHEET_PATH, NULL, route_export_workbook, SCOPE_READ},
+	{"/v2/books/*", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_describe_book, SCOPE_READ},
+	{"/v2/books/*", METHOD_PATCH, ACCOUNT, BY_STATUS | SHEET_PATH, check_rename, route_rename_book, SCOPE_EDIT},
+	{"/v2/books/*", METHOD_DELETE, ACCOUNT, BY_STATUS | SHEET_PATH, check_remove_sheet, route_remove_book, SCOPE_ADMIN},
+	{"/v2/books/*/recover", METHOD_POST, ACCOUNT, BY_STATUS | SHEET_PATH | NO_BODY, NULL, route_recover_book,
+	 SCOPE_ADMIN},
+	{"/v2/books/*/duplicate", METHOD_POST, ACCOUNT, BY_STATUS | SHEET_PATH, check_rename, route_duplicate_book,
+	 SCOPE_ADMIN},
+	{"/v2/books/*/members", METHOD_GET, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_book_members, SCOPE_READ},
+	{"/v2/books/*/members/*", METHOD_PUT, ACCOUNT, BY_STATUS | SHEET_PATH, check_set_member, route_set_book_member,
+	 SCOPE_ADMIN},
+	{"/v2/books/*/members/*", METHOD_DELETE, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_remove_book_member,
+	 SCOPE_ADMIN},
+	{"/v2/books/*/tabs", METHOD_POST, ACCOUNT, BY_STATUS | SHEET_PATH, check_add_tab, route_add_tab, SCOPE_ADMIN},
+	{"/v2/books/*/tabs/*", METHOD_PATCH, ACCOUNT, BY_STATUS | SHEET_PATH, check_change_tab, route_change_tab,
+	 SCOPE_EDIT},
+	{"/v2/books/*/tabs/*", METHOD_DELETE, ACCOUNT, BY_STATUS | SHEET_PATH, NULL, route_remove_tab, SCOPE_ADMIN},
 	{"/v2/calendars", METHOD_GET, ACCOUNT, BY_STATUS, NULL, route_list_calendars, SCOPE_READ},
 	{"/v2/calendars", METHOD_POST, ACCOUNT, BY_STATUS, check_create_calendar, route_create_calendar, SCOPE_ADMIN},
 	{"/v2/calendars/entries", METHOD_GET, ACCOUNT, BY_STATUS, NULL, route_calendar_entries, SCOPE_READ},
@@ -179,6 +202,8 @@ static const Route routes[] = {
 	{"/cal/*", METHOD_GET, ANYBODY, BY_STATUS | SECRET_PATH, NULL, route_calendar_feed, SCOPE_NONE},
 	{"/.well-known/caldav", METHOD_GET, ANYBODY, BY_STATUS | DAV, NULL, route_dav_well_known, SCOPE_NONE},
 	{"/.well-known/caldav", METHOD_PROPFIND, ANYBODY, BY_STATUS | DAV, NULL, route_dav_well_known, SCOPE_NONE},
+	{"/", METHOD_GET, ANYBODY, PEOPLE, NULL, route_static, SCOPE_NONE},
+	{"/", METHOD_PROPFIND, ACCOUNT, BY_STATUS | DAV, NULL, route_dav, SCOPE_READ}, /* some programs ask there alone */
 	{"/dav/*", METHOD_GET, ACCOUNT, BY_STATUS | DAV, NULL, route_dav, SCOPE_READ},
 	{"/dav/*", METHOD_PUT, ACCOUNT, BY_STATUS | DAV, NULL, route_dav, SCOPE_EDIT},
 	{"/dav/*", METHOD_DELETE, ACCOUNT, BY_STATUS | DAV, NULL, route_dav, SCOPE_EDIT},
@@ -287,7 +312,7 @@ router_allow_origin(Request *request)
 		if (published_is_for_programs(request->head.path))
 		{
 			request_add_header(request, "Access-Control-Allow-Origin", "*");
-			request_add_header(request, "Access-Control-Expose-Headers", "etag, retry-after");
+			request_add_header(request, "Access-Control-Expose-Headers", "etag, retry-after, x-pg-sheet-computed");
 		}
 		return;
 	}
@@ -299,7 +324,7 @@ router_allow_origin(Request *request)
 	request_add_header(request, "Access-Control-Allow-Origin", origin);
 	request_add_header(request, "Access-Control-Allow-Credentials", "true");
 	request_add_header(request, "Access-Control-Expose-Headers",
-					   "etag, content-range, location, retry-after, x-request-id");
+					   "etag, content-range, location, retry-after, x-pg-sheet-computed, x-request-id");
 }
 
 /* The methods of the route's path (NULL: of any) for the header Allow. */
@@ -366,14 +391,6 @@ router_check_query(Request *request)
 	return false;
 }
 
-/* Do requests of the method have a body? */
-static bool
-router_takes_body(Method method)
-{
-	return method == METHOD_POST || method == METHOD_PUT || method == METHOD_PATCH ||
-		   (method >= METHOD_PROPFIND && method <= METHOD_MKCALENDAR);
-}
-
 static int64_t
 router_body_limit(const Request *request)
 {
@@ -406,10 +423,10 @@ router_check_length(Request *request)
 {
 	const Head *head = &request->head;
 
-	if (!router_takes_body(request->method) && !request->body_comes)
+	if (!method_takes_body(request->method) && !request->body_comes)
 		return true;
 	request->close = true;
-	if (!router_takes_body(request->method))
+	if (!method_takes_body(request->method))
 		request_error(request, 400, "a request of this method has no body here");
 	else if (head->content_length == -1 && !head->chunked && !(request->route->flags & (NO_BODY | DAV)))
 		request_error(request, 411, "Content-Length is needed, or the body in chunks");
@@ -513,7 +530,7 @@ router_dispatch(Request *request)
 		request_authenticate(request, router_read_large_body);
 		return;
 	}
-	if (router_takes_body(route->method) && !(route->flags & (STREAM | FORM | DAV)) && !router_parse_body(request))
+	if (method_takes_body(route->method) && !(route->flags & (STREAM | FORM | DAV)) && !router_parse_body(request))
 		return;
 	if (route->check != NULL && !(route->flags & STREAM) && !route->check(request))
 		return;
@@ -542,7 +559,8 @@ router_begin(Request *request, const char *head, size_t len, Chunked *body)
 	router_allow_origin(request);
 	if (upgrade_begin(request))
 		return CONN_NEXT_ANSWER;
-	if (!router_check_method(request) || !router_check_length(request) || !router_check_query(request))
+	if (!router_check_method(request) || !router_check_length(request) || !request_check_coding(request) ||
+		!router_check_query(request))
 		return CONN_NEXT_ANSWER;
 	if (request->route->flags & STREAM && !request->route->check(request))
 		return CONN_NEXT_ANSWER;

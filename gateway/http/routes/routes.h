@@ -72,6 +72,8 @@ extern void route_open_link(Request *request);
 extern void route_sheet_cells(Request *request);
 /* Answers with the range, or with 304. Takes over a pin of answer. */
 extern void routes_give_range(Request *request, RangeAnswer *answer);
+/* The header with the seq of the values of formulas that the answer has, if it has some (computed >= 0). */
+extern void routes_add_computed(Request *request, int64_t computed);
 
 /* routes_version.c */
 extern void route_commit(Request *request);
@@ -119,10 +121,14 @@ typedef struct ImportOptions
 	CsvOptions csv;
 } ImportOptions;
 
-/* False: answered with 400. */
+#define IMPORT_MARK_BYTES 8 /* of a file, by which it is seen that it is no text */
+
+/* The type of the body and the options. False: answered. */
 extern bool import_read_options(Request *request, ImportOptions *options);
 /* The quote as the database takes it; NULL: the default. */
 extern const char *import_quote(const ImportOptions *options);
+/* The file that begins with these bytes is a text. False: answered. */
+extern bool import_check_head(Request *request, const char *head, size_t len);
 extern void route_preview_import(Request *request);
 
 /* what the files of v1's routes have for v2 */

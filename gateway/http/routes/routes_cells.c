@@ -68,8 +68,6 @@ cells_range(const Request *request, RangeKey *key)
 static bool
 cells_key(Request *request, RangeKey *key)
 {
-	char styles[8] = "false";
-
 	*key = (RangeKey){.sheet_id = request->sheet_id};
 	if (!(request_has_arg(request, "range") ? cells_range(request, key) : cells_numbers(request, key)))
 	{
@@ -82,13 +80,7 @@ cells_key(Request *request, RangeKey *key)
 		request_error(request, 400, "the range has more than 65536 cells");
 		return false;
 	}
-	if (request_has_arg(request, "styles") && !request_arg(request, "styles", styles, sizeof(styles)))
-		styles[0] = '\0';
-	key->styles = strcmp(styles, "true") == 0;
-	if (key->styles || strcmp(styles, "false") == 0)
-		return true;
-	request_error(request, 400, "styles is true or false");
-	return false;
+	return request_arg_flag(request, "styles", &key->styles) && request_arg_flag(request, "formulas", &key->formulas);
 }
 
 /* ---- cells ---- */
@@ -100,11 +92,23 @@ cells_release(void *own)
 }
 
 void
+routes_add_computed(Request *request, int64_t computed)
+{
+	char seq[24];
+
+	if (computed < 0)
+		return;
+	snprintf(seq, sizeof(seq), "%lld", (long long) computed);
+	request_add_header(request, "X-Pg-Sheet-Computed", seq);
+}
+
+void
 routes_give_range(Request *request, RangeAnswer *answer)
 {
 	request->own = answer;
 	request->free_own = cells_release;
 	request_add_header(request, "Cache-Control", "private, no-cache");
+	routes_add_computed(request, answer->computed);
 	if (range_not_modified(request, answer->etag))
 		return;
 	request->text = answer->body;

@@ -294,6 +294,7 @@ upload_authenticated(Request *request)
 {
 	Upload *upload = request->own;
 
+	request->begins = true;
 	request_query(request, DATABASE_WRITES, upload_begin_sql,
 				  PARAMS(request_sheet(request), pgparam_text(upload->name), pgparam_text(upload->type),
 						 request_uid(request), upload_size_limit(request)),

@@ -17,6 +17,7 @@
 #include "common/edit_codec.h"
 #include "http/request/error_page.h"
 #include "http/request/range.h"
+#include "http/routes/routes.h"
 #include "http/share/published_links.h"
 #include "http/share/share.h"
 #include "ws/cache/cached_range.h"
@@ -255,6 +256,7 @@ published_give(Request *request)
 		request_add_header(request, "Content-Security-Policy", "default-src 'none'; sandbox; frame-ancestors 'none'");
 		published_add_disposition(request, view, published_forms[form].suffix);
 	}
+	routes_add_computed(request, view->answer->computed);
 	published_etag(view, etag, sizeof(etag));
 	if (range_not_modified(request, etag))
 		return;

@@ -224,7 +224,7 @@ watcher_tell(Watcher *watcher)
 	static Buf message;
 
 	if (message.len == 0)
-		v2_put_changed(&message, V2_JSON);
+		v2_put_notice(&message, V2_JSON, V2_NOTICE_CHANGED);
 	watcher->owed = socket_has_rest(watcher->socket);
 	if (watcher->owed)
 		socket_want_write(watcher->socket);

@@ -50,26 +50,30 @@ export function parseAnswer(value: unknown): Answer {
 	return { success: bean.success, msg: bean.msg, data: bean.data ?? null };
 }
 
+/** A sheet of the list. */
 export interface SheetInfo {
 	fid: number;
 	name: string;
-	owner: string | number;
+	/** null: a superuser without an account. */
+	owner: string | null;
+	isOwn: boolean;
 	isDeleted: boolean;
-	columns: number;
 	updatedAt: string;
+	/** The book of which it is a tab. */
+	book: number | null;
 }
 
 export function parseSheet(value: unknown): SheetInfo {
 	const sheet = fieldsOf(value, 'the sheet');
-	if (typeof sheet.fid !== 'number') throw new ProtocolError('the sheet has no fid');
-	const owner = typeof sheet.owner === 'number' ? sheet.owner : textOf(sheet.owner, 'owner');
+	if (typeof sheet.id !== 'number') throw new ProtocolError('the sheet has no id');
 	return {
-		fid: sheet.fid,
+		fid: sheet.id,
 		name: textOf(sheet.name, 'name'),
-		owner,
-		isDeleted: sheet.isDeleted === true,
-		columns: indexOf(sheet.columns, 'columns'),
-		updatedAt: textOf(sheet.UpdatedAt, 'UpdatedAt'),
+		owner: sheet.owner === null ? null : textOf(sheet.owner, 'owner'),
+		isOwn: sheet.role === 'owner',
+		isDeleted: sheet.trashed === true,
+		updatedAt: textOf(sheet.updatedAt, 'updatedAt'),
+		book: typeof sheet.book === 'number' ? sheet.book : null,
 	};
 }
 

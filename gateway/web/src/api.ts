@@ -206,25 +206,17 @@ export async function register(username: string, email: string, password: string
 
 async function sessionOf(token: unknown): Promise<Session> {
 	if (typeof token !== 'string') throw new ProtocolError('the answer has no token');
-	const user = await account(token, 1);
+	const user = (await call('/getuser', { token, limit: 1 })) as Record<string, unknown> | null;
+	if (typeof user?.username !== 'string' || typeof user.uid !== 'number') throw new ProtocolError('the answer has no user');
 	return { token, uid: user.uid, username: user.username };
 }
 
-export interface AccountPage {
-	uid: number;
-	username: string;
-	/** The last opened first. */
-	sheets: SheetInfo[];
-	/** Start of the next page; null at the end of the list. */
-	next: string | null;
-}
-
-/** The account, and a page of its sheets. */
-export async function account(token: string, limit: number, after: string | null = null): Promise<AccountPage> {
-	const data = (await call('/getuser', { token, limit, after })) as Record<string, unknown> | null;
-	if (typeof data?.username !== 'string' || typeof data.uid !== 'number') throw new ProtocolError('the answer has no user');
-	const sheets = Array.isArray(data.sheets) ? data.sheets.map(parseSheet) : [];
-	return { uid: data.uid, username: data.username, sheets, next: typeof data.next === 'string' ? data.next : null };
+/** A page of the account's sheets, the last used first. after: what the page before had as next; null at the end of the list. */
+export async function listSheets(token: string, limit: number, after: string | null): Promise<{ sheets: SheetInfo[]; next: string | null }> {
+	const query = new URLSearchParams({ limit: String(limit), ...(after !== null && { after }) });
+	const data = (await ask('GET', `/v2/sheets?${query}`, token)) as Record<string, unknown> | null;
+	if (!Array.isArray(data?.sheets)) throw new ProtocolError('the answer has no sheets');
+	return { sheets: data.sheets.map(parseSheet), next: typeof data.next === 'string' ? data.next : null };
 }
 
 /** Gets a new token for the session. All others of the account, in other tabs too, end. */
@@ -357,6 +349,11 @@ export class SheetApi {
 	private async call(path: string, body: object, again: boolean): Promise<unknown> {
 		const { http } = await findSheet(this.session.token, this.fid);
 		return call(path, { token: this.session.token, fid: this.fid, ...body }, { bases: [http, ...knownGateways().filter((base) => base !== http)], again });
+	}
+
+	/** The first cells, with the values of formulas that the server has stored. */
+	async storedValues(): Promise<{ seq: number; cells: [row: number, col: number, content: string][] }> {
+		return (await ask('GET', `/v2/sheets/${this.fid}/cells?row=0&col=0&toRow=199&toCol=39`, this.session.token)) as never;
 	}
 
 	/** The number of the new version; null if nothing has changed since the last one. */

@@ -49,6 +49,8 @@ export interface ImportOptions {
 	separator?: string;
 	lenient?: boolean;
 	decimal?: '.' | ',';
+	/** =A1 is a formula, and 1E5 a number. */
+	formulas?: boolean;
 }
 
 export interface Preview {
@@ -57,6 +59,8 @@ export interface Preview {
 	/** The place of the first field that is refused unless misplaced quotation marks are permitted. */
 	malformed: { line: number; column: number } | null;
 	rows: string[][];
+	/** There are no rows, since the first one ends behind the first bytes. */
+	incomplete: boolean;
 }
 
 export interface Imported {

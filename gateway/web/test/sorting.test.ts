@@ -1,9 +1,9 @@
 // The list of sheets: what a search finds, and in which order.
 import { describe, expect, it } from 'vitest';
-import { arrange, needsAll, sortedNext, unarranged, type Shown } from '../src/pages/sorting';
+import { arrange, gather, needsAll, sortedNext, unarranged, type Shown } from '../src/pages/sorting';
 
 const shown = (name: string, owner: string, updatedAt: string, fid: number): Shown => ({
-	sheet: { fid, name, owner, isDeleted: false, columns: 1, updatedAt },
+	sheet: { fid, name, owner, isOwn: true, isDeleted: false, updatedAt, book: null },
 	name,
 	owner,
 });
@@ -45,5 +45,38 @@ describe('the list of sheets', () => {
 		expect(sortedNext(now, 'used')).toEqual({ search: 's', by: 'used', descending: true });
 		expect(sortedNext(sortedNext(now, 'used'), 'used').descending).toBe(false);
 		expect(sortedNext(now, 'name').by).toBe(null);
+	});
+});
+
+describe('books in the list', () => {
+	const sheet = (fid: number, book: number | null, isDeleted = false) => ({
+		...shown(`Sheet ${fid}`, 'Ann', '2026-01-01T00:00:00Z', fid).sheet,
+		book,
+		isDeleted,
+	});
+	const book = (id: number, trashed = false) => ({ id, name: `Book ${id}`, owner: 'Ann', role: 'owner' as const, trashed, createdAt: '2026-01-02T00:00:00Z' });
+	const summary = (entries: ReturnType<typeof gather>) =>
+		entries.map((entry) => [entry.book?.id ?? null, entry.sheet.fid, ...(entry.tabs ?? []).map(({ fid }) => fid)]);
+	it('are one entry, where the tab that was used last is; those without tabs come last', () => {
+		const sheets = [sheet(1, null), sheet(2, 7), sheet(3, null), sheet(4, 7), sheet(5, 9)];
+		expect(summary(gather(sheets, [book(7), book(8)]))).toEqual([
+			[null, 1],
+			[7, 2, 2, 4],
+			[null, 3],
+			[null, 5],
+			[8, 0],
+		]);
+	});
+	it('are in the trash with all their tabs; a tab alone there is a sheet', () => {
+		const sheets = [sheet(1, 7, true), sheet(2, 7), sheet(3, 8, true), sheet(4, 8, true)];
+		expect(summary(gather(sheets, [book(7), book(8, true)]))).toEqual([
+			[null, 1],
+			[7, 2, 2],
+			[8, 3, 3, 4],
+		]);
+	});
+	it('are found by the names of their tabs', () => {
+		const [entry] = gather([sheet(2, 7)], [book(7)]);
+		expect(arrange([{ ...entry!, name: 'Book 7', owner: 'me' }], { ...unarranged, search: 'sheet 2 book' }, 'en').length).toBe(1);
 	});
 });

@@ -9,17 +9,16 @@ describe('answers of HTTP', () => {
 		expect(parseAnswer({ success: true, msg: 5 })).toEqual({ success: true, msg: 5, data: null });
 		expect(() => parseAnswer('nonsense')).toThrow(ProtocolError);
 		const sheet = parseSheet({
-			fid: 7,
+			id: 7,
 			name: 'n',
 			owner: 'ann',
-			isDeleted: false,
-			columns: 3,
-			checkpoint_num: 1,
-			checkPointBrief: [{ cid: 1, timestamp: 't' }],
-			CreatedAt: 'c',
-			UpdatedAt: 'u',
+			role: 'owner',
+			trashed: false,
+			createdAt: 'c',
+			updatedAt: 'u',
+			book: 3,
 		});
-		expect(sheet).toMatchObject({ fid: 7, owner: 'ann', columns: 3 });
+		expect(sheet).toEqual({ fid: 7, name: 'n', owner: 'ann', isOwn: true, isDeleted: false, updatedAt: 'u', book: 3 });
 		expect(parsePage({ edits: [{ seq: 3, at: 't', kind: 'commit', row: -1, col: -1, segment: 1 }], next: 3 }, 'edits', parseLogEntry)).toMatchObject({
 			items: [{ seq: 3, row: -1, old: '' }],
 			next: 3,

@@ -2,7 +2,7 @@
 import { afterAll, afterEach, expect, test, vi } from 'vitest';
 import { formatDate, formatTime, numberContent, textContent } from '../src/content';
 import { Draft } from '../src/pages/draft';
-import { cellOfContent, contentOfCell } from '../src/view/cells/cell';
+import { cellOfContent, contentOfCell } from '../src/cell';
 import { editedText, typedContent } from '../src/view/input/typed';
 import { randomOf, type Random } from './person';
 

@@ -58,6 +58,8 @@ const changes: Record<string, Change[]> = {
 	'/@univerjs/core/lib/es/index.js': [
 		// The limit of INDIRECT() and OFFSET(), and of pasted rows.
 		{ part: 'const MAX_ROW_COUNT = 1048576;', by: 'const MAX_ROW_COUNT = 16777216;' },
+		// Univer leaves the ports of a channel open, which would keep each grid that was shown in memory.
+		{ part: 'if (!cancelled) callback();', by: 'channel.port1.close();\n\t\tif (!cancelled) callback();' },
 	],
 	'/engine-render/lib/es/index.js': [
 		// Univer asks whether something is to be drawn in each frame of the screen, for ever, once for each of its canvases. Here it
@@ -79,12 +81,15 @@ const changes: Record<string, Change[]> = {
 		},
 		// Univer draws all visible cells when one of them has changed. See onlyRows below.
 		{ part: 'if (state === false) this._dirtyBounds = [];', by: 'if (state === false) this._dirtyBounds = []; this.onlyRows = undefined;' },
+		// renderByViewports() draws all cells of a dirty spreadsheet. Its viewports are clean nevertheless if a frame has drawn
+		// another layer since it became dirty. If the grid is then scrolled, Univer prepares only the cells that scrolling uncovers,
+		// and draws the others without texts and colours.
 		{
 			part: 'spreadsheetSkeleton.setStylesCache(viewportInfo);',
 			by: `const { diffX, diffY, isForceDirty } = viewportInfo;
 				if (isForceDirty || this.isForceDirty() || diffX !== 0 || diffY !== 0 || spreadsheetSkeleton.worksheet.getMergeData().length) this.onlyRows = undefined;
 				if (this.onlyRows) viewportInfo = { ...viewportInfo, areas: areasOf(this.onlyRows, spreadsheetSkeleton.rowHeightAccumulation, mainCtx.getTransform().d) };
-				spreadsheetSkeleton.setStylesCache(viewportInfo);`,
+				spreadsheetSkeleton.setStylesCache(this.isDirty() ? { ...viewportInfo, isDirty: 1 } : viewportInfo);`,
 		},
 		{ part: 'const styleRanges = ', by: 'const styleRanges = vpInfo?.areas ? rangesOf(vpInfo.areas, rowColumnSegment) : ' },
 		{
@@ -104,6 +109,8 @@ const changes: Record<string, Change[]> = {
 		},
 		// Univer parses each text that it draws, to mark those that look like numbers, even if it is told not to mark them.
 		{ part: 'const FORCE_STRING_MARK = ', by: 'return; const FORCE_STRING_MARK = ' },
+		// Numbers in a formula stay as they were typed. Univer shortens them, and then writes the texts behind them at wrong places.
+		{ part: '} else if (typeof parsedValue.v === "number" && (parsedValue.z === void 0 ||', by: '} else if (false && (' },
 		// A number format that follows from the formula (view/formulas/values.ts) is not pasted with it.
 		{
 			part: 'if (style && Object.keys(style).length > 0) newValue.s = style;',

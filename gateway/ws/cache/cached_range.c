@@ -17,6 +17,9 @@
  *   answered.
  * - A batch whose connection broke may be stored after its room has ended, unnoticed. An answer is therefore used for
  *   RANGE_MAX_AGE_S at most.
+ * - The gateway hears of values of formulas that are stored. It does not hear of it if none has changed, and then those
+ *   that are stored are of a later seq, which answers tell (RangeAnswer.computed). So while they are not of the last
+ *   seq, an answer is used for RANGE_STALE_AGE_MS at most, from when it is there: reading it may have taken longer.
  *
  * Requests for a range that is being read wait for that answer. They take it if it is as new as what the gateway knew
  * when they came. Otherwise the range is read once more for all of them.
@@ -41,6 +44,7 @@
 
 #define RANGE_BUCKETS	   16384 /* a power of two */
 #define RANGE_MAX_AGE_S	   10
+#define RANGE_STALE_AGE_MS 500 /* of an answer whose values are not yet computed for its seq */
 #define RANGE_SMALL		   65536
 #define RANGE_SHORT_CELLS  8192				  /* a larger range is read on a connection for long statements */
 #define RANGE_UNLISTED_MAX (64 * 1024 * 1024) /* bytes of answers that are pinned and not kept */
@@ -76,8 +80,9 @@ typedef struct CachedRange
 	struct CachedRange *newer, *older; /* in order of use; only with an answer */
 	RangeAnswer *answer;			   /* NULL: none is kept */
 	bool reading;
-	int torn;		/* answers to the question under way whose parts were of different seqs */
-	uint64_t asked; /* the clock at the question under way */
+	int64_t computed; /* of the answer that is being encoded */
+	int torn;		  /* answers to the question under way whose parts were of different seqs */
+	uint64_t asked;	  /* the clock at the question under way */
 	uint64_t began;
 	RangeWaiter *waiters;
 	RangeWaiter **waiters_last;
@@ -177,7 +182,7 @@ range_bucket(const RangeKey *key)
 	hash = (hash ^ ((uint64_t) key->row << 32 | key->col)) * UINT64_C(0x9E3779B97F4A7C15);
 	hash = (hash ^ ((uint64_t) key->to_row << 32 | key->to_col)) * UINT64_C(0x9E3779B97F4A7C15);
 	hash = (hash ^ (uint64_t) key->link_id) * UINT64_C(0x9E3779B97F4A7C15);
-	return &buckets[(hash >> 40 ^ (uint64_t) key->form << 1 ^ key->styles) & (RANGE_BUCKETS - 1)];
+	return &buckets[(hash >> 40 ^ (uint64_t) key->form << 2 ^ key->formulas << 1 ^ key->styles) & (RANGE_BUCKETS - 1)];
 }
 
 static bool
@@ -185,7 +190,7 @@ range_has_key(const CachedRange *range, const RangeKey *key)
 {
 	return range->key.sheet_id == key->sheet_id && range->key.row == key->row && range->key.col == key->col &&
 		   range->key.to_row == key->to_row && range->key.to_col == key->to_col && range->key.styles == key->styles &&
-		   range->key.form == key->form && range->key.link_id == key->link_id;
+		   range->key.formulas == key->formulas && range->key.form == key->form && range->key.link_id == key->link_id;
 }
 
 static CachedRange *
@@ -327,10 +332,13 @@ static bool
 range_is_valid(const CachedRange *range)
 {
 	const RangeAnswer *answer = range->answer;
+	uint64_t now = uv_hrtime();
+	bool is_stale = answer != NULL && answer->computed >= 0 && answer->computed < answer->seq;
 
 	return answer != NULL && answer->seq >= range->sheet->known_seq &&
 		   answer->asked > sheet_invalidated(range->sheet) &&
-		   uv_hrtime() - answer->began < RANGE_MAX_AGE_S * UINT64_C(1000000000) && changes_are_current();
+		   now - answer->began < RANGE_MAX_AGE_S * UINT64_C(1000000000) &&
+		   (!is_stale || now - answer->ready < RANGE_STALE_AGE_MS * UINT64_C(1000000)) && changes_are_current();
 }
 
 RangeAnswer *
@@ -356,18 +364,21 @@ cached_range_find(const RangeKey *key)
 /* ---- asking ---- */
 
 /* A second row means that the cells are more than RANGE_BYTES_MAX. */
-static const char range_sql[] = "SELECT seq, rows, cols, cells FROM sheet.read_cells($1, $2, $3, $4, $5, $6) LIMIT 2";
+static const char range_sql[] =
+	"SELECT seq, rows, cols, cells, sheet.computed_seq($1) FROM sheet.read_cells($1, $2, $3, $4, $5, $6, $7) LIMIT 2";
+#define COMPUTED_COLUMN 4
 
 /* The rectangle of a link: it and its cells are of one seq. No row: no cell of it is left. */
 static const char link_sql[] = "SELECT seq, rows, cols, cells, \"row\", col FROM sheet.published_cells($1, $2, $3)";
 
 /* The same with the properties, and the seq at which these are valid. */
 static const char html_sql[] =
-	"SELECT c.seq, c.rows, c.cols, c.cells, NULL::integer, NULL::integer, p.seq, p.properties "
-	"FROM sheet.read_cells($1, $2, $3, $4, $5, $6) c, sheet.read_properties($1) p LIMIT 2";
+	"SELECT c.seq, c.rows, c.cols, c.cells, NULL::integer, NULL::integer, p.seq, p.properties, sheet.computed_seq($1) "
+	"FROM sheet.read_cells($1, $2, $3, $4, $5, $6, $7) c, sheet.read_properties($1) p LIMIT 2";
 static const char html_link_sql[] = "SELECT c.seq, c.rows, c.cols, c.cells, c.\"row\", c.col, p.seq, p.properties "
 									"FROM sheet.published_cells($1, $2, $3) c, sheet.read_properties($1) p";
-#define HTML_SEQ_COLUMN 6
+#define HTML_SEQ_COLUMN		 6
+#define HTML_COMPUTED_COLUMN 8
 
 static void range_read(CachedRange *range);
 static bool range_send(CachedRange *range);
@@ -437,8 +448,10 @@ range_encoded(void *arg, RangeStatus status, RangeAnswer *answer, size_t row_byt
 	stats.unlisted -= row_bytes;
 	if (answer != NULL)
 	{
+		answer->computed = range->computed;
 		answer->asked = range->asked;
 		answer->began = range->began;
+		answer->ready = uv_hrtime();
 		stats.unlisted += answer_size(answer);
 	}
 	range_finish(range, status, answer, NULL);
@@ -449,6 +462,15 @@ static bool
 range_is_torn(const CachedRange *range, const PGresult *res)
 {
 	return range->key.form == RANGE_HTML && pgresult_int64(res, 0, 0) != pgresult_int64(res, 0, HTML_SEQ_COLUMN);
+}
+
+/* The seq of the values that the answer has; -1: it has none. Those of a rectangle's formulas are not shown. */
+static int64_t
+range_computed(const RangeKey *key, const PGresult *res)
+{
+	int column = key->form == RANGE_HTML ? HTML_COMPUTED_COLUMN : COMPUTED_COLUMN;
+
+	return key->link_id != 0 || key->formulas || PQgetisnull(res, 0, column) ? -1 : pgresult_int64(res, 0, column);
 }
 
 static void
@@ -476,6 +498,7 @@ range_answered(void *arg, PGresult *res)
 		size_t bytes = (size_t) PQgetlength(res, 0, 3);
 
 		stats.unlisted += bytes;
+		range->computed = range_computed(&range->key, res);
 		/* A few cells that are far from each other are a large table. */
 		if (cached_range_encode(&range->key, res, bytes > RANGE_SMALL || range->key.form != RANGE_CELLS, range_encoded,
 								range))
@@ -500,9 +523,13 @@ range_send(CachedRange *range)
 {
 	const RangeKey *key = &range->key;
 	char texts[6][24], link_text[24];
-	PgParam params[] = {pgparam_int64(texts[0], key->sheet_id), pgparam_int64(texts[1], key->row),
-						pgparam_int64(texts[2], key->col),		pgparam_int64(texts[3], key->to_row),
-						pgparam_int64(texts[4], key->to_col),	pgparam_int64(texts[5], RANGE_BYTES_MAX)};
+	PgParam params[] = {pgparam_int64(texts[0], key->sheet_id),
+						pgparam_int64(texts[1], key->row),
+						pgparam_int64(texts[2], key->col),
+						pgparam_int64(texts[3], key->to_row),
+						pgparam_int64(texts[4], key->to_col),
+						pgparam_int64(texts[5], RANGE_BYTES_MAX),
+						pgparam_text(key->formulas ? "false" : "true")};
 	PgParam link_params[] = {params[0], pgparam_int64(link_text, key->link_id), params[5]};
 
 	const char *sql = key->form == RANGE_HTML ? html_sql : range_sql;
@@ -511,7 +538,7 @@ range_send(CachedRange *range)
 		return database_query(range_class(key), range->waiters->account,
 							  key->form == RANGE_HTML ? html_link_sql : link_sql, 3, link_params, 1, range_answered,
 							  range);
-	return database_query(range_class(key), range->waiters->account, sql, 6, params, 1, range_answered, range);
+	return database_query(range_class(key), range->waiters->account, sql, 7, params, 1, range_answered, range);
 }
 
 static void

@@ -29,6 +29,7 @@ typedef struct RangeKey
 	int64_t sheet_id;
 	uint32_t row, col, to_row, to_col; /* inclusive */
 	bool styles;
+	bool formulas; /* RANGE_CELLS: the texts of formulas instead of their values */
 	RangeForm form;
 	int64_t link_id; /* not 0: the rectangle of this link, wherever it is */
 } RangeKey;
@@ -38,8 +39,10 @@ typedef struct RangeAnswer
 {
 	int pins;
 	int64_t seq;
-	uint64_t asked; /* the clock of cached_range.c at the question */
-	uint64_t began; /* ns: when the question was sent */
+	int64_t computed; /* the values of formulas are those of this seq, at least; -1: there are none */
+	uint64_t asked;	  /* the clock of cached_range.c at the question */
+	uint64_t began;	  /* ns: when the question was sent ... */
+	uint64_t ready;	  /* ... and when the answer was encoded */
 	size_t len;
 	char etag[48];
 	char body[];

@@ -2,14 +2,16 @@
  * cached_table.c - cells as a table: CSV, TSV, JSON or HTML, for published views; and those of a rectangle that are not
  * empty, for GET /v2/link/cells.
  *
- * CSV is RFC 4180 with CRLF. TSV has the same quotes, which spreadsheet programs and pandas expect. Contents are not
- * changed: a program that must not run formulas of others has to read them as texts. In JSON a row is an array of
- * strings, and null for an empty cell. HTML is in table_html.c.
+ * CSV is RFC 4180 with CRLF. TSV has the same quotes, which spreadsheet programs and pandas expect. Both leave out an
+ * apostrophe that an import does not need (common/csv.h). Else contents are not changed: a program that must not run
+ * formulas of others has to read them as texts. In JSON a row is an array of strings, and null for an empty cell. HTML
+ * is in table_html.c.
  *
  * Rows and columns that are empty up to the last content are written. So the size is checked before each row.
  */
 #include "ws/cache/cached_table.h"
 
+#include "common/csv.h"
 #include "common/edit_codec.h"
 #include "support/json.h"
 #include "ws/cache/table_html.h"
@@ -39,6 +41,12 @@ table_add(Table *table, const TableSource *source, const Edit *edit)
 
 	if (hidden)
 		cell.content.len = 0;
+	if ((table->form == RANGE_CSV || table->form == RANGE_TSV) &&
+		csv_omits_apostrophe(cell.content.data, cell.content.len))
+	{
+		cell.content.data++;
+		cell.content.len--;
+	}
 	if (table->count == table->room)
 	{
 		size_t room = table->room > 0 ? table->room * 2 : 256;
@@ -90,45 +98,16 @@ table_read(Table *table, const TableSource *source)
 
 /* ---- texts ---- */
 
-static void
-table_put_quoted(Buf *to, EditText text)
-{
-	const char *quote;
-
-	buf_puts(to, "\"");
-	while (text.len > 0 && (quote = memchr(text.data, '"', text.len)) != NULL)
-	{
-		uint32_t len = (uint32_t) (quote + 1 - text.data);
-
-		buf_put(to, text.data, len);
-		buf_puts(to, "\"");
-		text.data += len;
-		text.len -= len;
-	}
-	buf_put(to, text.data, text.len);
-	buf_puts(to, "\"");
-}
-
 /* A line that is empty would be no row to many readers, so an only field is quoted. */
 static void
 table_put_field(const Table *table, EditText text)
 {
 	char separator = table->form == RANGE_CSV ? ',' : '\t';
 
-	for (uint32_t i = 0; i < text.len; i++)
-	{
-		char c = text.data[i];
-
-		if (c == '"' || c == '\r' || c == '\n' || c == separator)
-		{
-			table_put_quoted(table->to, text);
-			return;
-		}
-	}
 	if (text.len == 0 && table->cols == 1)
 		buf_puts(table->to, "\"\"");
-	else
-		buf_put(table->to, text.data, text.len);
+	else if (buf_reserve(table->to, 2 * (size_t) text.len + 2))
+		table->to->len += csv_write(table->to->data + table->to->len, text.data, text.len, separator);
 }
 
 /* ---- rows ---- */

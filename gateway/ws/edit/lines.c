@@ -360,10 +360,12 @@ view_move(const void *arg, bool rows, uint32_t *first, uint32_t *last)
 	return line_map_map_range(rows ? &view->rows : &view->cols, first, last);
 }
 
-/* Rewrites a formula. Returns false if it would be too long. *memory is to be freed after the edit's use. */
+/* Rewrites the references of a formula that no sheet's name qualifies: the gateway does not know the names of tabs.
+ * Returns false if it would be too long. *memory is to be freed after the edit's use. */
 static bool
 view_shift_formula(LinesView *view, Edit *edit, char **memory)
 {
+	FormulaChange change = {.move = view_move, .move_arg = view, .own = true};
 	uint32_t len;
 	FormulaShift shift;
 
@@ -371,7 +373,7 @@ view_shift_formula(LinesView *view, Edit *edit, char **memory)
 	view->rows.failed |= *memory == NULL;
 	if (*memory == NULL)
 		return false;
-	shift = formula_shift(edit->content, view_move, view, *memory, &len);
+	shift = formula_shift(edit->content, &change, *memory, &len);
 	if (shift == FORMULA_SHIFTED)
 		edit->content = (EditText){*memory, len};
 	return shift != FORMULA_TOO_LONG;

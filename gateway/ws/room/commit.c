@@ -36,7 +36,7 @@
 #define RETRY_MS 200
 
 static const char apply_sql[] =
-	"SELECT first_seq, last_seq, duplicate, missed FROM sheet.apply($1, $2, $3, $4, $5, $6, $7, $8)";
+	"SELECT first_seq, last_seq, duplicate, missed, held FROM sheet.apply($1, $2, $3, $4, $5, $6, $7, $8)";
 static const char tail_sql[] = "SELECT last_seq, batches FROM sheet.tail($1, $2)";
 
 /* ---- own batches ---- */
@@ -70,17 +70,18 @@ commit_take_sent(Room *room, RoomWork work)
 }
 
 /*
- * Another transaction holds the sheet; nothing is stored. The edits go back to the pending ones, so that they are moved
- * when that transaction inserts or deletes rows. A batch that may be stored must be sent again as it is.
+ * Another transaction holds the sheet, or a tab that refers to it (0: either); nothing is stored. The edits go back to
+ * the pending ones, so that they are moved when that transaction inserts or deletes rows. A batch that may be stored
+ * must be sent again as it is.
  */
 static void
-commit_yield(Room *room)
+commit_yield(Room *room, int64_t sheet_id)
 {
 	if (room->sent->uncertain)
 		room_set_work(room, ROOM_HELD);
 	else
 		pending_put_back(room, commit_take_sent(room, ROOM_HELD));
-	held_wait(room);
+	held_wait(room, sheet_id);
 }
 
 /* The batch is stored, up to seq `last`, and published, as is everything before it. */
@@ -229,7 +230,7 @@ commit_refused(Room *room, const PGresult *res)
 
 	if (room->held.listed && strcmp(state, "55P03") == 0)
 	{
-		commit_yield(room);
+		commit_yield(room, room->sent->structural ? 0 : room_sheet_id(room));
 		return;
 	}
 	held_end(room);
@@ -272,8 +273,8 @@ commit_answered(void *arg, PGresult *res)
 
 	if (!room_is_open(room))
 		cached_range_invalidate(room_sheet_id(room)); /* the batch is not published, and may be stored */
-	else if (pgresult_succeeded(res) && PQgetisnull(res, 0, 1))
-		commit_yield(room);
+	else if (pgresult_succeeded(res) && !PQgetisnull(res, 0, 4))
+		commit_yield(room, pgresult_int64(res, 0, 4));
 	else if (res == NULL || pgresult_is_libpq_error(res))
 	{
 		held_end(room);
@@ -352,7 +353,7 @@ commit_send_batch(Room *room, PgConn *conn)
 			pgparam_int64(origin, gateway.origin),
 			pgparam_int64(number, room->batch_no),
 			batch_clients(batch, &clients),
-			pgparam_text(conn == NULL ? "false" : "true"),
+			pgparam_text(conn == NULL && !room->held.asks ? "false" : "true"),
 		};
 
 		room_set_work(room, ROOM_APPLYING);

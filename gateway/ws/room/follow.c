@@ -28,6 +28,8 @@
 #define FOLLOW_RETRY_MS	   500
 #define FOLLOW_STATUS	   (-1) /* as seq: the sheet's row or its members have changed, or the account -sheet_id */
 #define FOLLOW_REMINDERS   (-2) /* as seq: the reminders of the account -sheet_id have changed */
+#define FOLLOW_VALUES	   (-3) /* as seq: values of formulas were stored */
+#define FOLLOW_BOOK		   (-4) /* as seq: the book of which the sheet is a tab has changed */
 
 static const char follow_sql[] =
 	"SELECT f.\"cursor\", f.lost, u.sheet_id, u.seq "
@@ -41,6 +43,20 @@ static void follow_ask(void);
 
 /* ---- events ---- */
 
+static void
+follow_tell(Session *session, V2Notice notice)
+{
+	if (session->state == SESSION_LIVE && session->protocol->send_notice != NULL)
+		session->protocol->send_notice(session, notice);
+}
+
+static void
+follow_tell_book(Room *room)
+{
+	for (Session *session = LIST_FIRST(&room->sessions); session != NULL; session = LIST_NEXT(session, in_room))
+		follow_tell(session, V2_NOTICE_BOOK);
+}
+
 /* Events were lost: anything may have happened. */
 static void
 follow_refresh(Room *room, void *arg)
@@ -49,6 +65,7 @@ follow_refresh(Room *room, void *arg)
 	room_catch_up(room, room_is_open(room) ? room->published_seq + 1 : INT64_MAX);
 	if (room_is_open(room))
 		admission_check_members(room, 0);
+	follow_tell_book(room);
 }
 
 static void
@@ -75,9 +92,8 @@ follow_remind(Room *room, void *arg)
 {
 	for (Session *session = LIST_FIRST(&room->sessions); session != NULL; session = LIST_NEXT(session, in_room))
 	{
-		if (session->state == SESSION_LIVE && session->protocol->send_reminders != NULL &&
-			bsearch(&session->uid, follow_reminded, follow_reminded_count, sizeof(int64_t), follow_compare) != NULL)
-			session->protocol->send_reminders(session);
+		if (bsearch(&session->uid, follow_reminded, follow_reminded_count, sizeof(int64_t), follow_compare) != NULL)
+			follow_tell(session, V2_NOTICE_REMINDERS);
 	}
 }
 
@@ -101,6 +117,17 @@ follow_event(int64_t sheet_id, int64_t seq)
 	{
 		if (follow_reminded_count < FOLLOW_ANSWER_MAX)
 			follow_reminded[follow_reminded_count++] = uid;
+		return;
+	}
+	if (seq == FOLLOW_VALUES)
+	{
+		cached_range_invalidate(sheet_id);
+		return;
+	}
+	if (seq == FOLLOW_BOOK)
+	{
+		if (room != NULL)
+			follow_tell_book(room);
 		return;
 	}
 	if (sheet_id < 0 || seq == FOLLOW_STATUS)

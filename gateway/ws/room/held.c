@@ -11,6 +11,10 @@
  *     queue of PostgreSQL's lock helps,
  *   - the transaction has just begun.
  *
+ * Structure edits need the tabs that refer to the sheet by its name, too (docs/design/books.md): then the sheet that
+ * the room asks about may be one of these, or the book, under its negative id. After a try that has waited in vain, the
+ * next one does not wait, since it tells which sheet is held.
+ *
  * So the server processes that wait are those of DATABASE_HELD, for their lock_timeout at most, whatever the number of
  * held sheets. A room's batch is sent soon after the transaction has ended.
  */
@@ -88,7 +92,7 @@ held_on_timer(uv_timer_t *timer)
 }
 
 void
-held_wait(Room *room)
+held_wait(Room *room, int64_t sheet_id)
 {
 	RoomHeld *state = &room->held;
 
@@ -103,8 +107,16 @@ held_wait(Room *room)
 		*state = (RoomHeld){.listed = true, .since = uv_now(&gateway.loop)};
 		LIST_INSERT_HEAD(&held_rooms, room, held.entry);
 		held_total++;
+		state->sheet = sheet_id != 0 ? sheet_id : room_sheet_id(room);
 		held_ask(); /* most transactions are short */
 	}
+	else if (sheet_id != 0 && sheet_id != state->sheet)
+	{
+		state->sheet = sheet_id;
+		state->transaction[0] = '\0';
+		state->announced_at = 0;
+	}
+	state->asks = sheet_id == 0;
 	if (!uv_is_active((uv_handle_t *) &held_timer))
 		uv_timer_start(&held_timer, held_on_timer, HELD_POLL_MS, HELD_POLL_MS);
 }
@@ -173,7 +185,7 @@ static void
 held_check(Room *room, const PGresult *res)
 {
 	RoomHeld *state = &room->held;
-	int row = held_find_row(res, room_sheet_id(room));
+	int row = held_find_row(res, state->sheet);
 	uint64_t now = uv_now(&gateway.loop);
 
 	if (state->trying)
@@ -216,7 +228,7 @@ held_ask(void)
 	if (held_asking || LIST_EMPTY(&held_rooms))
 		return;
 	for (const Room *room = LIST_FIRST(&held_rooms); room != NULL; room = LIST_NEXT(room, held.entry))
-		buf_printf(&ids, "%c%lld", ids.len > 0 ? ',' : '{', (long long) room_sheet_id(room));
+		buf_printf(&ids, "%c%lld", ids.len > 0 ? ',' : '{', (long long) room->held.sheet);
 	buf_puts(&ids, "}");
 	param = pgparam_buf(&ids, 0);
 	held_asking = database_query(DATABASE_READS, 0, held_sql, 1, &param, 0, held_answered, NULL);

@@ -179,7 +179,7 @@ room_serve(Room *room, const PGresult *res)
 	room->refused_seq = -1;
 	room->extent = (RoomExtent){pgresult_uint32(res, 0, 1), pgresult_uint32(res, 0, 2)};
 	if (!claimed)
-		held_wait(room);
+		held_wait(room, room_sheet_id(room));
 	room_catch_up(room, room->wanted_seq); /* there may be newer edits, heard of meanwhile */
 	for (Session *session = LIST_FIRST(&room->sessions), *next; session != NULL; session = next)
 	{
@@ -233,7 +233,7 @@ room_take_claim(Room *room, bool held)
 		room_measure(room);
 	}
 	else if (held)
-		held_wait(room);
+		held_wait(room, room_sheet_id(room));
 	else
 	{
 		held_end(room);

@@ -101,7 +101,9 @@ typedef struct RoomHeld
 	bool listed;		   /* the room waits */
 	bool due;			   /* its statement is to be sent on a connection that may wait */
 	bool trying;		   /* it is under way there */
+	bool asks;			   /* the next try must not wait: it finds out which sheet is held */
 	bool announced;		   /* editors know of the holder */
+	int64_t sheet;		   /* that is held: the room's; for structure edits also a tab that refers to it, or -book */
 	uint64_t since;		   /* ms: when the room began to wait */
 	uint64_t announced_at; /* ms */
 	uint64_t began;		   /* ms: about when the transaction began */

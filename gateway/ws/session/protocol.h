@@ -64,8 +64,8 @@ typedef struct Protocol
 	bool (*holds_stream)(const struct Session *session);
 	void (*send_role)(struct Session *session, V2Role role);
 	void (*send_holder)(struct Session *session, const Holder *holder);
-	/* The reminders of its account have changed. */
-	void (*send_reminders)(struct Session *session);
+	/* The reminders of its account or the book of its sheet have changed. */
+	void (*send_notice)(struct Session *session, V2Notice notice);
 
 	/* ---- a room: called whether or not it has sessions of the protocol ---- */
 

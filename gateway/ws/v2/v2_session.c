@@ -174,15 +174,16 @@ v2_send_holder(Session *session, const Holder *holder)
 	session_send(session, &payload);
 }
 
-/* A session with much unsent data is skipped: its page asks once a minute. */
+/* A session with much unsent data does not get reminders: its page asks once a minute. */
 static void
-v2_send_reminders(Session *session)
+v2_send_notice(Session *session, V2Notice notice)
 {
 	Buf payload = {NULL, 0, 0};
+	uint64_t since = notice == V2_NOTICE_BOOK ? V2_VERSION_BOOKS : V2_VERSION_REMINDERS;
 
-	if (session->v2->version < V2_VERSION_REMINDERS || v2_is_full(session))
+	if (session->v2->version < since || (notice == V2_NOTICE_REMINDERS && v2_is_full(session)))
 		return;
-	v2_put_reminders(&payload, session->v2->encoding);
+	v2_put_notice(&payload, session->v2->encoding, notice);
 	session_send(session, &payload);
 }
 
@@ -585,7 +586,7 @@ const Protocol protocol_v2 = {
 	.is_busy = v2_is_busy,
 	.holds_stream = v2_holds_stream,
 	.send_role = v2_send_role,
-	.send_reminders = v2_send_reminders,
+	.send_notice = v2_send_notice,
 	.send_holder = v2_send_holder,
 	.publish_own = v2_publish_own,
 	.publish_run = v2_publish_run,

@@ -20,6 +20,7 @@
 #define V2_VERSION			 2
 #define V2_VERSION_RANGES	 3	  /* with locks of ranges */
 #define V2_VERSION_REMINDERS 4	  /* with reminders */
+#define V2_VERSION_BOOKS	 5	  /* with changes of books */
 #define V2_MAX_TOKEN		 4096 /* bytes */
 #define V2_MAX_OP_EDITS		 16384
 #define V2_MAX_VALUES		 1024  /* of one `calc` */
@@ -159,6 +160,14 @@ typedef enum V2Role
 	V2_ROLES
 } V2Role;
 
+/* Messages without members, in the order of their types. */
+typedef enum V2Notice
+{
+	V2_NOTICE_CHANGED, /* for those who watch a published view */
+	V2_NOTICE_REMINDERS,
+	V2_NOTICE_BOOK
+} V2Notice;
+
 typedef enum V2VersionKind
 {
 	V2_VERSION_COMMIT,
@@ -238,9 +247,7 @@ extern void v2_put_properties(Buf *to, V2Encoding encoding, uint64_t seq, bool m
 							  uint32_t count);
 /* One of these cells, in JSON. */
 extern void v2_put_cell(Buf *to, const Edit *cell);
-/* For those who watch a published view. */
-extern void v2_put_changed(Buf *to, V2Encoding encoding);
-extern void v2_put_reminders(Buf *to, V2Encoding encoding);
+extern void v2_put_notice(Buf *to, V2Encoding encoding, V2Notice notice);
 extern void v2_put_ack(Buf *to, V2Encoding encoding, uint64_t n, uint64_t seq);
 extern void v2_put_nack(Buf *to, V2Encoding encoding, uint64_t n, V2Reason reason, uint32_t row, uint32_t col,
 						bool block);

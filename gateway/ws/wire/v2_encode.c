@@ -31,7 +31,8 @@ typedef enum ServerType
 	SERVER_RANGE,
 	SERVER_BLOCKED,
 	SERVER_CHANGED,
-	SERVER_REMINDERS
+	SERVER_REMINDERS,
+	SERVER_BOOK
 } ServerType;
 
 static const char *const server_names[] = {
@@ -45,6 +46,7 @@ static const char *const server_names[] = {
 	[SERVER_HELD] = "held",		  [SERVER_PROPERTIES] = "properties",
 	[SERVER_RANGE] = "range",	  [SERVER_BLOCKED] = "blocked",
 	[SERVER_CHANGED] = "changed", [SERVER_REMINDERS] = "reminders",
+	[SERVER_BOOK] = "book",
 };
 
 static const char *const role_names[V2_ROLES] = {"viewer", "commenter", "editor", "owner"};
@@ -383,17 +385,9 @@ v2_put_hello(Buf *to, V2Encoding encoding, const V2Hello *hello)
 }
 
 void
-v2_put_changed(Buf *to, V2Encoding encoding)
+v2_put_notice(Buf *to, V2Encoding encoding, V2Notice notice)
 {
-	Writer writer = put_begin(to, encoding, SERVER_CHANGED);
-
-	put_end(&writer);
-}
-
-void
-v2_put_reminders(Buf *to, V2Encoding encoding)
-{
-	Writer writer = put_begin(to, encoding, SERVER_REMINDERS);
+	Writer writer = put_begin(to, encoding, SERVER_CHANGED + notice);
 
 	put_end(&writer);
 }

@@ -219,8 +219,8 @@ v2_check(const V2Message *message)
 	switch (message->type)
 	{
 		case V2_HELLO:
-			if (message->version < V2_VERSION || message->version > V2_VERSION_REMINDERS)
-				return "this gateway speaks the versions 2 to 4";
+			if (message->version < V2_VERSION || message->version > V2_VERSION_BOOKS)
+				return "this gateway speaks the versions 2 to 5";
 			if (message->acked > 0 && message->client == 0)
 				return "operations need a client";
 			return message->token.len == 0 ? "a token is needed" : NULL;

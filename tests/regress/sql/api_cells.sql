@@ -23,11 +23,11 @@ SELECT count(*) FROM sheet.cells WHERE sheet_id = :id;
 SELECT sheet.set(:id, 'B4', NULL) AS cleared_already;
 
 -- CSV
-SELECT sheet.import_csv('api csv', E'\uFEFFa,"b ""x"", y"\r\n1,"li\nne"\n,,=A1+1') AS csv \gset
+SELECT sheet.import_csv('api csv', E'\uFEFFa,"b ""x"", y"\r\n1,"li\nne"\n,,=A1+1', formulas => true) AS csv \gset
 SELECT a1, content FROM sheet.range(:csv);
-SELECT sheet.export_csv(:csv) = E'a,"b ""x"", y",\r\n1,"li\nne",\r\n,,=A1+1\r\n' AS exported;
-SELECT sheet.import_csv('api csv 2', sheet.export_csv(:csv)) AS csv2 \gset
-SELECT sheet.export_csv(:csv) = sheet.export_csv(:csv2) AS round_trip;
+SELECT sheet.export_csv(:csv, formulas => true) = E'a,"b ""x"", y",\r\n1,"li\nne",\r\n,,=A1+1\r\n' AS exported;
+SELECT sheet.import_csv('api csv 2', sheet.export_csv(:csv, formulas => true), formulas => true) AS csv2 \gset
+SELECT sheet.export_csv(:csv, formulas => true) = sheet.export_csv(:csv2, formulas => true) AS round_trip;
 SELECT sheet.import_csv_into(:csv, 'B2', 'z,w') IS NOT NULL AS imported;
 SELECT sheet.export_csv(:csv, 'B2:C2') = E'z,w\r\n' AS part;
 -- a content far from the others: not a field for each cell between them
@@ -53,9 +53,9 @@ SELECT sheet.purge(:sparse);
 -- for those who open it in a spreadsheet program: what begins as a formula does, is none there
 SELECT sheet.create('formulas', 10, 10) AS formulas \gset
 SELECT count(sheet.set_range(:formulas, 'A1', ARRAY[ARRAY['=HYPERLINK("x","y")', '+1', '-1', '@SUM(A1)'], ARRAY[E'\t=1', E'\r=1', '''=1', 'a=1'], ARRAY['1', ' =1', '', '=']])) > 0 AS set;
-SELECT sheet.export_csv(:formulas, NULL, true);
+SELECT sheet.export_csv(:formulas, NULL, true, formulas => true);
 SELECT sheet.export_csv(:formulas, 'A1:B1', NULL) = sheet.export_csv(:formulas, 'A1:B1') AS off_by_default;
-SELECT sheet.export_csv(:formulas, 'A1:B2', true, 'tsv') = E'"''=HYPERLINK(""x"",""y"")"\t''+1\r\n"''\t=1"\t"''\r=1"\r\n' AS tsv;
+SELECT sheet.export_csv(:formulas, 'A1:B2', true, 'tsv', true) = E'"''=HYPERLINK(""x"",""y"")"\t''+1\r\n"''\t=1"\t"''\r=1"\r\n' AS tsv;
 -- as TSV and as JSON Lines: the same rows and columns; an empty cell is null
 SELECT sheet.create('formats', 10, 10) AS formats \gset
 SELECT count(sheet.set_range(:formats, 'B1', ARRAY[['a,b', E'c\td'], [E'e "f"\\', ''], ['', E'g\r\nh\u0001\uFEFFä']])) > 0 AS set;
@@ -68,7 +68,7 @@ SELECT array_agg(line::json ->> 2) = ARRAY[E'c\td', NULL, E'g\r\nh\u0001\uFEFFä
 SELECT sheet.export_csv(:formats, 'D1:E9', format => 'jsonl') = '' AS nothing, sheet.export_csv(:formats, 'C2:C3', format => 'jsonl');
 SELECT f.format, count(p) > 1 AS pieces, string_agg(p, '') = sheet.export_csv(:formats, 'B1:C9', format => f.format) AS whole
 	FROM (VALUES ('csv'), ('tsv'), ('jsonl')) f(format), sheet.read_csv(:formats, 1, 'B1:C9', format => f.format) p GROUP BY 1 ORDER BY 1;
-SELECT string_agg(p, '') = sheet.export_csv(:formulas, 'A1:B2', true, 'tsv') AS escaped FROM sheet.read_csv(:formulas, 9, 'A1:B2', true, 'tsv') p;
+SELECT string_agg(p, '') = sheet.export_csv(:formulas, 'A1:B2', true, 'tsv', true) AS escaped FROM sheet.read_csv(:formulas, 9, 'A1:B2', true, 'tsv', true) p;
 SELECT sheet.read_csv(:formulas, 9, 'A0');
 SELECT sheet.read_csv(:formulas, 9, escape_formulas => true, format => 'jsonl');
 \set VERBOSITY default

@@ -173,6 +173,18 @@ SELECT sheet.set_range(:simple, 'A1', '{{Start,Title}}', :ann) > 0 AS set;
 SELECT sheet.set_calendar(:simple, true, :ann);
 SELECT created FROM sheet.caldav_put(:simple, 'x.ics', object('UID:x', 'DTSTART:20270104T080000Z', 'SUMMARY:x', 'RRULE:FREQ=DAILY', 'LOCATION:here'), as_uid => :ann);
 SELECT a1, content FROM sheet.range(:simple);
+-- ---- names that stand in quotes ----
+SELECT count(sheet.account_create(n, format('q%s@example.org', i), 'x')) FROM unnest(ARRAY['dav Smith, Jo', 'dav a;b', 'dav "c", d', 'dav o"x']) WITH ORDINALITY u (n, i);
+SELECT sheet.add_task(:cal, '{"Title": "Quoted", "Start": "2027-06-01 09:00", "Who": "\"dav Smith, Jo\"; dav bob, \"dav a;b\", \"dav \"\"c\"\", d\", \"dav o\"\"x\""}', :ann) AS quoted \gset
+SELECT unnest(who) FROM sheet.task t, sheet.task_persons(t, NULL) WHERE t.sheet_id = :cal AND t.task_uid = :'quoted';
+SELECT created FROM sheet.caldav_put(:cal, :'quoted' || '.ics', (SELECT replace(data, 'SUMMARY:Quoted', 'SUMMARY:Changed') FROM sheet.caldav_get(:cal, ARRAY[:'quoted' || '.ics'])), as_uid => :ann);
+SELECT title, cells->>'who' AS who, problem FROM sheet.tasks(:cal, :'quoted');
+-- in another order, so that the cell is written
+SELECT created FROM sheet.caldav_put(:cal, 'names.ics', object('UID:names', 'DTSTART:20270601T080000Z', 'SUMMARY:Names', 'ATTENDEE:urn:pg-sheet:account:dav%20Smith%2C%20Jo',
+	'ATTENDEE:urn:pg-sheet:account:dav%20a%3Bb', 'ATTENDEE:urn:pg-sheet:account:dav%20%22c%22,%20d', 'ATTENDEE:urn:pg-sheet:account:dav%20bob'), as_uid => :ann);
+SELECT cells->>'who' AS who, problem FROM sheet.tasks(:cal, 'names');
+SELECT unnest(who) FROM sheet.task t, sheet.task_persons(t, NULL) WHERE t.sheet_id = :cal AND t.task_uid = 'names';
+SELECT refused(format('SELECT sheet.change_task(%s, ''names'', ''{"Who": "dav Smith, Jo"}'')', :cal));
 -- ---- who may ----
 SELECT refused(format('SELECT count(*) FROM sheet.caldav_get(%s, as_uid => %s)', :cal, u)) FROM unnest(ARRAY[:bob, :eve]) u;
 SELECT refused(format($$SELECT sheet.caldav_put(%s, 'bob.ics', object('UID:bob', 'DTSTART:20270104T080000Z'), as_uid => %s)$$, :cal, :bob));

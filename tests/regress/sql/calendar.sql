@@ -218,6 +218,39 @@ SELECT title, answer FROM sheet.agenda(NULL, '2026-12-01', '2026-12-02');
 RESET ROLE;
 SELECT sheet.set_calendar(:mine, false);
 SELECT count(*) FROM sheet.task WHERE sheet_id = :mine;
+-- texts that would be something else as contents; a column that calendars do not know has contents, such as numbers
+SELECT sheet.create_calendar('Texts', 'UTC', :ann) AS texts \gset
+SELECT sheet.set(:texts, 0, 13, 'Cost') > 0 AS set;
+SELECT sheet.add_task(:texts, jsonb_build_object('Title', t, 'Place', t, 'Who', t || '@example.org', 'Notes', t, 'Cost', t, 'Start', '2030-01-01')) <> '' AS added
+	FROM unnest(ARRAY['''s-Hertogenbosch', '=2+3', '12', '007', 'TRUE', '2027-01-31', 'plain']) t;
+SELECT sheet.change_task(:texts, t.task_uid, jsonb_build_object('Title', t.title || '''')) = t.task_uid AS same FROM sheet.tasks(:texts) t WHERE t.title ~ '^[=1]' ORDER BY 1;
+SELECT t.title, t.place, t.cells->>'who' AS who, t.cells->>'notes' AS notes, t.cells->>'cost' AS cost FROM sheet.tasks(:texts) t ORDER BY t."row";
+SELECT r.a1, r.content FROM sheet.range(:texts, 'A2:N8') r WHERE r.a1 ~ '^[AEFKN]' ORDER BY r."row", r.col;
+-- its contents go unchanged into the row of an occurrence and of the later ones, and back
+SELECT sheet.create_calendar('Refs', 'UTC', :ann) AS refs \gset
+SELECT sheet.set(:refs, 0, 13, 'Ref') > 0 AS set;
+SELECT sheet.add_task(:refs, jsonb_build_object('Title', 'daily', 'Ref', t, 'Start', '2031-01-01', 'Repeats', 'FREQ=DAILY;COUNT=9')) AS uid, t AS ref
+	INTO TEMP refs FROM unnest(ARRAY['''=1+1', '''12', '''2027-01-04', '=1+1', '12', ' two ', '''''x']) t;
+SELECT count(sheet.change_task(:refs, uid, '{"Place": "one"}', 'this', '2031-01-02')), count(sheet.change_task(:refs, uid, '{"Place": "later"}', 'following', '2031-01-05')),
+	count(sheet.change_task(:refs, uid, jsonb_build_object('Ref', (SELECT t.cells->>'ref' FROM sheet.tasks(:refs, uid) t WHERE t.instance IS NULL)))) FROM refs;
+SELECT format('[%s]', r.content) AS content, count(*) FROM sheet.range(:refs, 'N2:N99') r GROUP BY r.content ORDER BY r.content COLLATE "C";
+-- persons who have no account; those of before stay
+SELECT sheet.add_task(:texts, '{"Title": "x", "Start": "2030-01-01", "Who": "cal_ann; cal_nobody, \"a, b\""}');
+SELECT task_uid AS plain FROM sheet.tasks(:texts) WHERE title = 'plain' \gset
+SELECT sheet.change_task(:texts, :'plain', '{"WHO": "cal_nobody"}');
+SELECT sheet.set_range(:texts, 'E8', '{{"cal_before, cal_ann"}}') > 0 AS set;
+SELECT sheet.change_task(:texts, :'plain', '{"Who": "cal_before, cal_bob", "Place": "here"}') = :'plain' AS same;
+SELECT sheet.change_task(:texts, :'plain', '{"Who": "cal_before, cal_after"}');
+SELECT place, cells->>'who' AS who, problem FROM sheet.tasks(:texts) WHERE title = 'plain';
+-- an event that is over is not reminded of, and is not looked at again; one that is under way is, and one that has no end
+SELECT sheet.add_task(:texts, jsonb_build_object('Title', e.title, 'Start', to_char(now() + e.starts, 'YYYY-MM-DD HH24:MI:SS'), 'End', e.lasts, 'Reminder', '1 h')) <> '' AS added
+	FROM (VALUES ('over', interval '-3 hours', '1 h'), ('under way', '-3 hours', '5 h'), ('now', '-1 minute', ''), ('soon', '30 minutes', '1 h')) e (title, starts, lasts);
+SELECT serve(:texts) IS NOT NULL AS served;
+SELECT t.title, sheet.next_reminder(t) IS NOT NULL AS looked_at FROM sheet.task t WHERE t.sheet_id = :texts AND t.remind IS NOT NULL
+	AND NOT EXISTS (SELECT FROM sheet.reminded m WHERE m.sheet_id = :texts AND m.task_uid = t.task_uid) AND t.title = 'over';
+SELECT count(*) >= 0 AS done FROM sheet.task t CROSS JOIN LATERAL sheet.put_reminders(t) WHERE t.sheet_id = :texts AND t.remind IS NOT NULL;
+SELECT DISTINCT title FROM sheet.outbox WHERE sheet_id = :texts ORDER BY 1;
+SELECT sheet.purge(:texts);
 SELECT sheet.purge(:id);
 SELECT count(*) FROM sheet.series s WHERE s.sheet_id = :id;
 SELECT count(*) FROM sheet.occurrence o WHERE NOT EXISTS (SELECT FROM sheet.series s WHERE s.series_id = o.series_id);

@@ -38,7 +38,7 @@ SELECT count(*) AS versions, sum((SELECT count(*) FROM (SELECT * FROM sheet.at(:
 	bool_and((SELECT count(*) FROM sheet.at(:id, v.at)) = (SELECT count(*) FROM sheet.at(:id, v.version_id))) AS same_number FROM sheet.versions(:id) v;
 -- now and always, before there was anything, nothing
 SELECT count(*) > 0 AS cells FROM sheet.at(:id, 'infinity'::timestamptz);
-SELECT count(*) AS differences FROM ((SELECT * FROM sheet.at(:id, 'infinity'::timestamptz) EXCEPT ALL SELECT * FROM sheet.range(:id)) UNION ALL (SELECT * FROM sheet.range(:id) EXCEPT ALL SELECT * FROM sheet.at(:id, 'infinity'::timestamptz))) t;
+SELECT count(*) AS differences FROM ((SELECT * FROM sheet.at(:id, 'infinity'::timestamptz) EXCEPT ALL SELECT "row", col, a1, content, style FROM sheet.range(:id)) UNION ALL (SELECT "row", col, a1, content, style FROM sheet.range(:id) EXCEPT ALL SELECT * FROM sheet.at(:id, 'infinity'::timestamptz))) t;
 SELECT count(*) = (SELECT count(*) FROM sheet.range(:id)) AS present FROM sheet.at(:id, clock_timestamp());
 SELECT count(*) FROM sheet.at(:id, '-infinity'::timestamptz);
 SELECT count(*) FROM sheet.at(:id, (SELECT min(at) - interval '1 microsecond' FROM sheet.log_edits(:id)));

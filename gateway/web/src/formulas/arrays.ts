@@ -1,18 +1,28 @@
 // arrays.ts - the arrays of the ranges that formulas have read last, for others that read the same range or a longer one: many
-// formulas compute a total of one range, or running totals. Univer's functions never change an array that they get.
+// formulas compute a total of one range, or running totals. SORT() changes the list of rows that it gets, so it gets a copy.
 import { ArrayValueObject, type BaseValueObject, NullValueObject, NumberValueObject } from '@univerjs/engine-formula';
-import type { Range } from '../v2/messages';
+import type { Area } from './cells';
 
-/** The names of the workbook and its sheet, for Univer. */
+/** The name of the workbook, for Univer. */
 export const unitId = 'book';
-export const sheetId = 'sheet';
+
+const tabs = new Map<string, number>();
+const ids: string[] = [];
+
+/** The name of a tab, for Univer. */
+export function idOfTab(tab: number): string {
+	if (ids[tab] === undefined) tabs.set((ids[tab] = `tab${tab}`), tab);
+	return ids[tab];
+}
+
+export const tabOfId = (id: string): number => tabs.get(id) ?? 0;
 
 const mostArrays = 64;
 
 type Totals = Map<string, BaseValueObject>;
 
 interface Known {
-	range: Range;
+	range: Area;
 	array: ArrayValueObject;
 	values: BaseValueObject[][];
 	totals: Totals;
@@ -25,22 +35,33 @@ type Total = (this: ArrayValueObject) => BaseValueObject;
 const known = new Map<string, Known>();
 const byArray = new WeakMap<ArrayValueObject, Known>();
 
-export const makeArray = (values: BaseValueObject[][], row: number, column: number): ArrayValueObject =>
-	ArrayValueObject.create({ calculateValueList: values, rowCount: values.length, columnCount: values[0]?.length ?? 0, unitId, sheetId, row, column });
+export const makeArray = (values: BaseValueObject[][], row: number, column: number, tab = 0): ArrayValueObject =>
+	ArrayValueObject.create({
+		...{ calculateValueList: values, rowCount: values.length, columnCount: values[0]?.length ?? 0 },
+		...{ unitId, sheetId: idOfTab(tab), row, column },
+	});
 
 /** The array of a range. `read` gets the values of a row. */
-export function arrayOfRange(range: Range, read: (row: number) => BaseValueObject[]): ArrayValueObject {
-	const key = `${range.row},${range.col},${range.toRow},${range.toCol}`;
+export function arrayOfRange(range: Area, read: (row: number) => BaseValueObject[]): ArrayValueObject {
+	const key = `${range.tab},${range.row},${range.col},${range.toRow},${range.toCol}`;
 	const same = known.get(key);
 	if (same) return same.array;
 	let shorter: Known | undefined;
 	for (const other of known.values()) {
-		const { row, col, toRow, toCol } = other.range;
-		if (row === range.row && col === range.col && toCol === range.toCol && toRow < range.toRow && (!shorter || toRow > shorter.range.toRow)) shorter = other;
+		const { tab, row, col, toRow, toCol } = other.range;
+		if (
+			tab === range.tab &&
+			row === range.row &&
+			col === range.col &&
+			toCol === range.toCol &&
+			toRow < range.toRow &&
+			(!shorter || toRow > shorter.range.toRow)
+		)
+			shorter = other;
 	}
 	const values = shorter ? shorter.values.slice() : [];
 	for (let row = range.row + values.length; row <= range.toRow; row++) values.push(read(row));
-	const array = makeArray(values, range.row, range.col);
+	const array = makeArray(values, range.row, range.col, range.tab);
 	const one: Known = { range, array, values, totals: new Map(), begun: shorter ? { rows: shorter.values.length, totals: shorter.totals } : null };
 	if (known.size >= mostArrays) known.delete(known.keys().next().value!);
 	known.set(key, one);
@@ -48,9 +69,20 @@ export function arrayOfRange(range: Range, read: (row: number) => BaseValueObjec
 	return array;
 }
 
+/** A function that changes the list of rows must not change what others read. */
+export function protectArrays(): void {
+	const methods = ArrayValueObject.prototype as unknown as { getArrayValue(this: ArrayValueObject): unknown[] };
+	const get = methods.getArrayValue;
+	methods.getArrayValue = function () {
+		const rows = get.call(this);
+		return byArray.has(this) ? rows.slice() : rows;
+	};
+}
+
 /** A cell shows something else. */
-export function forgetArraysOf(row: number, col: number): void {
-	for (const [key, { range }] of known) if (row >= range.row && row <= range.toRow && col >= range.col && col <= range.toCol) known.delete(key);
+export function forgetArraysOf(row: number, col: number, tab: number): void {
+	for (const [key, { range }] of known)
+		if (tab === range.tab && row >= range.row && row <= range.toRow && col >= range.col && col <= range.toCol) known.delete(key);
 }
 
 export const forgetArrays = (): void => known.clear();

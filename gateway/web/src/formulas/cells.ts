@@ -1,9 +1,16 @@
-// cells.ts - the worker's copy of the cells: their contents, and what formulas and arrays show.
+// cells.ts - the worker's copy of a tab's cells: their contents, and what formulas and arrays show.
 import type { ICellData } from '@univerjs/core';
-import { isOfRows, maxCols, movePlace } from '../v2/lines';
+import { isOfRows, maxCols, maxRows, movePlace } from '../v2/lines';
 import type { Range, StructureEdit } from '../v2/messages';
 
+/** A range of a tab. */
+export interface Area extends Range {
+	tab: number;
+}
+
 export interface Formula {
+	/** Number of its tab; 0: the sheet whose formulas are computed. */
+	tab: number;
 	row: number;
 	col: number;
 	text: string;
@@ -20,7 +27,9 @@ export interface Formula {
 	/** The cells that its array fills; null: it fills none. */
 	spill: Range | null;
 	/** What its value depends on. */
-	reads: Range[];
+	reads: Area[];
+	/** It depends on the names of tabs, or on which of them can be read. */
+	readsBook: boolean;
 	/** A range that it has read ends where the sheet's contents end. */
 	readsToEnd: boolean;
 	volatile: boolean;
@@ -42,7 +51,7 @@ export interface Needs {
 /** Contents without a formula; those with a format are objects. */
 export type Cell = number | string | boolean | ICellData | Formula;
 
-export const keyOf = (row: number, col: number): number => row * maxCols + col;
+export const keyOf = (row: number, col: number, tab = 0): number => (tab * maxRows + row) * maxCols + col;
 
 export function isFormula(cell: Cell | undefined): cell is Formula {
 	return typeof cell === 'object' && 'text' in cell;

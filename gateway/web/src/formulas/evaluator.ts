@@ -9,9 +9,10 @@ import {
 	AstTreeBuilder,
 	BaseReferenceObject,
 	type BaseValueObject,
-	CELL_INVERTED_INDEX_CACHE,
+	ERROR_TYPE_SET,
 	ErrorValueObject,
 	FormulaCurrentConfigService,
+	FormulaDataModel,
 	FormulaRuntimeService,
 	IFormulaCurrentConfigService,
 	IFormulaRuntimeService,
@@ -23,18 +24,29 @@ import {
 	UniverFormulaEnginePlugin,
 } from '@univerjs/engine-formula';
 import { maxCols, maxRows } from '../v2/lines';
-import type { Range } from '../v2/messages';
-import { arrayOfRange, forgetArrays, forgetArraysOf, keepTotals, makeArray, sheetId, unitId } from './arrays';
+import { arrayOfRange, forgetArrays, forgetArraysOf, idOfTab, keepTotals, makeArray, protectArrays, tabOfId, unitId } from './arrays';
+import type { Area, Formula } from './cells';
+import { compareExactly, forgetColumn, forgetColumns } from './comparisons';
+import { type AstNode, refuseAbsent } from './absent';
 import { random, registerFunctions, seedRandom } from './functions';
 import { longestText, mostCells, mostFilled } from './limits';
+import type { TabName } from './messages';
+import { readName, readNamesInTexts, writeNames } from './tab_names';
+import { keepTexts, readAllNumbers } from './numbers';
 
-/** The cells, for the formula that is being computed. */
+/** The cells of a sheet and the other tabs of its book, for the formula that is being computed. Tabs have numbers. */
 export interface Sheet {
-	/** A range is read. Returns where it ends: at the last cell that is not empty, or before. */
-	read(range: Range): { toRow: number; toCol: number };
-	shown(row: number, col: number): ICellData | null;
-	formulaText(row: number, col: number): string | null;
-	hiddenRows(): Record<number, { hd: 1 }>;
+	/** A range is read. Returns where it ends: at the last cell that is not empty, or before. null: the tab cannot be read. */
+	read(area: Area): { toRow: number; toCol: number } | null;
+	shown(row: number, col: number, tab: number): ICellData | null;
+	formulaText(row: number, col: number, tab: number): string | null;
+	hiddenRows(tab: number): Record<number, { hd: 1 }>;
+	/** Whether there are cells of the tab to read. */
+	isHere(tab: number): boolean;
+	/** The tab with a name. */
+	tabNamed(name: string): number | undefined;
+	/** All tabs, in their order. */
+	tabs(): readonly TabName[];
 }
 
 export interface Computed {
@@ -69,6 +81,7 @@ interface Value {
 
 interface Reference {
 	getRangePosition(): IRange;
+	getSheetId(): string;
 	_checkIfWorksheetMiss(): boolean;
 	getCellValueObject(cell: ICellData): BaseValueObject;
 	iterator(visit: (value: BaseValueObject | null, row: number, col: number) => boolean | void): void;
@@ -81,32 +94,40 @@ interface Runtime {
 }
 
 let sheet!: Sheet;
+/** The tab of the formula that is being computed. */
+let current = 0;
 
 const error = (type: string) => ErrorValueObject.create(type as never);
 
 /** What a range is read to; null: it is not in the sheet. */
-function readRange(reference: Reference): Range | null {
+function readRange(reference: Reference): Area | null {
 	const { startRow, startColumn, endRow, endColumn } = reference.getRangePosition();
 	if (!(startRow >= 0 && startColumn >= 0 && endRow < maxRows && endColumn < maxCols)) return null;
-	const range = { row: startRow, col: startColumn, toRow: endRow, toCol: endColumn };
-	const { toRow, toCol } = sheet.read(range);
-	const end = { ...range, toRow: Math.max(startRow, toRow), toCol: Math.max(startColumn, toCol) };
+	const range = { tab: tabOfId(reference.getSheetId()), row: startRow, col: startColumn, toRow: endRow, toCol: endColumn };
+	const last = sheet.read(range);
+	if (!last) return null;
+	const end = { ...range, toRow: Math.max(startRow, last.toRow), toCol: Math.max(startColumn, last.toCol) };
 	if ((end.toRow - end.row + 1) * (end.toCol - end.col + 1) > mostCells) throw new FormulaError('#NUM!');
 	return end;
 }
 
 function replaceReading(): void {
 	const methods = BaseReferenceObject.prototype as unknown as Record<string, unknown>;
-	const valueAt = (reference: Reference, row: number, col: number): BaseValueObject | null => {
-		const cell = sheet.shown(row, col);
+	const valueAt = (reference: Reference, row: number, col: number, tab: number): BaseValueObject | null => {
+		const cell = sheet.shown(row, col, tab);
 		return cell === null || ((cell.v === null || cell.v === undefined) && !cell.p) ? null : (reference.getCellValueObject(cell) as BaseValueObject);
 	};
+	const setRange = methods['setRangeData'] as (this: Reference, range: IRange) => void;
 	Object.assign(methods, {
+		// SUMIF() and AVERAGEIF() enlarge the range of the cells that they add up. All formulas that name the cell share it.
+		setRangeData(this: Reference, range: IRange) {
+			setRange.call(this, { ...range });
+		},
 		// Tells the error when it is read, so that IFERROR() sees it.
 		isExceedRange: () => false,
 		getCellData(this: Reference, row: number, col: number) {
-			sheet.read({ row, col, toRow: row, toCol: col });
-			return sheet.shown(row, col) ?? undefined;
+			const tab = tabOfId(this.getSheetId());
+			return sheet.read({ tab, row, col, toRow: row, toCol: col }) ? (sheet.shown(row, col, tab) ?? undefined) : { v: '#REF!', t: 1 };
 		},
 		getActiveSheetRowCount: () => maxRows,
 		getActiveSheetColumnCount: () => maxCols,
@@ -124,7 +145,7 @@ function replaceReading(): void {
 			const range = readRange(this);
 			if (!range) return visit(error('#REF!'), startRow, startColumn);
 			for (let row = range.row; row <= range.toRow; row++)
-				for (let col = range.col; col <= range.toCol; col++) if (visit(valueAt(this, row, col), row, col) === false) return;
+				for (let col = range.col; col <= range.toCol; col++) if (visit(valueAt(this, row, col, range.tab), row, col) === false) return;
 		},
 		getFirstCell(this: Reference) {
 			let first: BaseValueObject | null = null;
@@ -139,7 +160,7 @@ function replaceReading(): void {
 			if (!range) return makeArray([[error('#REF!')]], -1, -1);
 			return arrayOfRange(range, (row) => {
 				const line: BaseValueObject[] = [];
-				for (let col = range.col; col <= range.toCol; col++) line.push(valueAt(this, row, col) ?? NullValueObject.create());
+				for (let col = range.col; col <= range.toCol; col++) line.push(valueAt(this, row, col, range.tab) ?? NullValueObject.create());
 				return line;
 			});
 		},
@@ -160,25 +181,70 @@ function replaceReading(): void {
 	};
 }
 
-/** The cells as Univer's functions look for formulas in them. */
-const cellData = {
-	getValue: (row: number, col: number) => (sheet.formulaText(row, col) === null ? null : { f: sheet.formulaText(row, col) }),
-	getMatrix: () => new Proxy({}, { get: (_, row) => new Proxy({}, { get: (__, col) => cellData.getValue(Number(row), Number(col)) }) }),
+/** A tab as Univer's functions look for formulas and hidden rows in it. */
+function dataOfTab(tab: number) {
+	const getValue = (row: number, col: number) => {
+		const f = sheet.formulaText(row, col, tab);
+		return f === null ? null : { f };
+	};
+	const getMatrix = () => new Proxy({}, { get: (_, row) => new Proxy({}, { get: (__, col) => getValue(Number(row), Number(col)) }) });
+	return {
+		cellData: { getValue, getMatrix },
+		rowCount: maxRows,
+		columnCount: maxCols,
+		get rowData() {
+			return sheet.hiddenRows(tab);
+		},
+		columnData: {},
+	};
+}
+
+const tabData: ReturnType<typeof dataOfTab>[] = [];
+const unitData = {
+	[unitId]: new Proxy(
+		{},
+		{
+			get: (_, id) => {
+				const tab = tabOfId(String(id));
+				return (tabData[tab] ??= dataOfTab(tab));
+			},
+		},
+	),
+};
+const tabNames = {
+	[unitId]: new Proxy(
+		{},
+		{
+			get: (_, name) => {
+				const tab = name === '' ? undefined : sheet.tabNamed(readName(String(name)));
+				return tab === undefined ? undefined : idOfTab(tab);
+			},
+		},
+	),
 };
 
+function sheetsInfo() {
+	const tabs = sheet.tabs();
+	return { sheetOrder: tabs.map(({ tab }) => idOfTab(tab)), sheetNameMap: Object.fromEntries(tabs.map(({ tab, name }) => [idOfTab(tab), name])) };
+}
+
 class Config extends FormulaCurrentConfigService {
-	override getUnitData(): never {
-		return { [unitId]: { [sheetId]: { cellData, rowCount: maxRows, columnCount: maxCols, rowData: sheet.hiddenRows(), columnData: {} } } } as never;
-	}
+	override getUnitData = (): never => unitData as never;
 	override getUnitStylesData(): never {
 		return { [unitId]: { getStyleByCell: (cell: ICellData) => cell.s ?? null } } as never;
 	}
-	override getSheetNameMap = (): never => ({ [unitId]: { Sheet: sheetId } }) as never;
-	override getSheetsInfo = (): never => ({ sheetOrder: [sheetId], sheetNameMap: { [sheetId]: 'Sheet' } }) as never;
+	override getSheetNameMap = (): never => tabNames as never;
+	override getSheetsInfo = (): never => ({ sheetOrder: [], sheetNameMap: {} }) as never;
 	override getExecuteUnitId = (): string => unitId;
-	override getExecuteSubUnitId = (): string => sheetId;
+	override getExecuteSubUnitId = (): string => idOfTab(current);
 	override getSheetRowColumnCount = () => ({ rowCount: maxRows, columnCount: maxCols });
 	override getFilteredOutRows = (): number[] => [];
+}
+
+/** FORMULATEXT() and SUBTOTAL() look for formulas in the workbook, and SHEET() and SHEETS() have the tabs of when the formula was parsed. */
+function readAnew(functions: IFunctionService, model: FormulaDataModel): void {
+	model.getFormulaStringByCell = (row, col, id) => sheet.formulaText(row, col, tabOfId(id));
+	for (const name of ['SHEET', 'SHEETS']) (functions.getExecutor(name) as unknown as { getSheetsInfo(): unknown }).getSheetsInfo = sheetsInfo;
 }
 
 export class Evaluator {
@@ -197,39 +263,44 @@ export class Evaluator {
 		injector.replace([IFormulaCurrentConfigService, { useClass: Config }]);
 		injector.replace([IFormulaRuntimeService, { useClass: FormulaRuntimeService }]);
 		// HYPERLINK() looks for the sheet.
-		univer.createUnit(UniverInstanceType.UNIVER_SHEET, { id: unitId, sheetOrder: [sheetId], sheets: { [sheetId]: { id: sheetId, name: 'Sheet' } } });
+		univer.createUnit(UniverInstanceType.UNIVER_SHEET, { id: unitId, sheetOrder: [idOfTab(0)], sheets: { [idOfTab(0)]: { id: idOfTab(0), name: 'Sheet' } } });
 		this.lexer = injector.get(Lexer);
 		this.builder = injector.get(AstTreeBuilder);
 		this.interpreter = injector.get(Interpreter);
 		this.runtime = injector.get(IFormulaRuntimeService) as never;
 		registerFunctions(injector.get(IFunctionService));
+		readNamesInTexts(injector.get(IFunctionService));
+		readAnew(injector.get(IFunctionService), injector.get(FormulaDataModel));
 		replaceReading();
 		keepTotals();
+		protectArrays();
+		readAllNumbers();
+		keepTexts(injector.get(IFunctionService));
+		compareExactly(injector.get(IFunctionService));
 		Math.random = random;
 	}
 
 	/** A cell shows something else. */
-	changed(row: number, col: number): void {
-		forgetArraysOf(row, col);
-		const caches = CELL_INVERTED_INDEX_CACHE as unknown as Record<'_cache' | '_continueBuildingCache', Map<string, Map<string, Map<number, unknown>>>>;
-		for (const cache of [caches._cache, caches._continueBuildingCache]) cache.get(unitId)?.get(sheetId)?.delete(col);
+	changed(row: number, col: number, tab: number): void {
+		forgetArraysOf(row, col, tab);
+		forgetColumn(col, tab);
 	}
 
 	/** Many cells show something else. */
 	changedAll(): void {
 		forgetArrays();
-		CELL_INVERTED_INDEX_CACHE.clear();
+		forgetColumns();
 	}
 
-	async evaluate(text: string, row: number, col: number, of: Sheet): Promise<Computed> {
+	async evaluate({ text, row, col, tab }: Pick<Formula, 'text' | 'row' | 'col' | 'tab'>, of: Sheet): Promise<Computed> {
 		if (sheet !== of) this.changedAll();
-		sheet = of;
+		[sheet, current] = [of, tab];
 		let tree: Tree | null | string = null;
 		try {
 			tree = this.treeOf(text);
 			if (typeof tree === 'string') return { value: errorCell(tree), array: null, volatile: false };
 			if (!tree) return { value: errorCell('#ERROR!'), array: null, volatile: false };
-			this.runtime.setCurrent(row, col, maxRows, maxCols, sheetId, unitId);
+			this.runtime.setCurrent(row, col, maxRows, maxCols, idOfTab(tab), unitId);
 			seedRandom(row, col, this.salt);
 			const data = { node: tree, refOffsetX: 0, refOffsetY: 0 } as never;
 			const value = this.interpreter.checkAsyncNode(tree as never) ? await this.interpreter.executeAsync(data) : this.interpreter.execute(data);
@@ -247,9 +318,10 @@ export class Evaluator {
 	private treeOf(text: string): Tree | null | string {
 		const known = this.trees.get(text);
 		if (known) return known;
-		const lexed = this.lexer.treeBuilder(text);
+		const lexed = this.lexer.treeBuilder(writeNames(text));
 		if (typeof lexed === 'string') return lexed;
 		const tree = this.builder.parse(lexed as never) as unknown as Tree | null;
+		if (tree) refuseAbsent(tree as unknown as AstNode, (tab) => sheet.isHere(tab));
 		if (this.trees.size >= mostTrees) this.trees.delete(this.trees.keys().next().value!);
 		this.trees.set(text, tree);
 		return tree;
@@ -283,6 +355,9 @@ export class Evaluator {
 		return cell;
 	}
 }
+
+/** Formulas do not tell a text from the error of this name. */
+export const isErrorName = (text: string): boolean => ERROR_TYPE_SET.has(text as never);
 
 export function errorCell(type: string): ICellData {
 	return { v: type, t: 1 };

@@ -16,19 +16,44 @@ import { mostCells } from './limits';
 
 type Calculate = (...variants: BaseValueObject[]) => unknown;
 
-/** Functions that make arrays of any size, and the arguments that say how many rows and columns. */
-const sized: Record<string, [rows: number, columns: number]> = { SEQUENCE: [0, 1], RANDARRAY: [0, 1], MAKEARRAY: [0, 1], EXPAND: [1, 2], MUNIT: [0, 0] };
+/** How many cells functions make, about, of those that can make more than their arguments have. */
+const sized: Record<string, (...variants: (BaseValueObject | undefined)[]) => number> = {
+	SEQUENCE: (rows, columns) => numberOf(rows) * numberOf(columns),
+	RANDARRAY: (rows, columns) => numberOf(rows) * numberOf(columns),
+	MAKEARRAY: (rows, columns) => numberOf(rows) * numberOf(columns),
+	MUNIT: (size) => numberOf(size) ** 2,
+	EXPAND: (array, rows, columns) => Math.max(numberOf(rows), rowsOf(array)) * Math.max(numberOf(columns), columnsOf(array)),
+	WRAPROWS: (array, count) => rowsOf(array) * columnsOf(array) + numberOf(count),
+	WRAPCOLS: (array, count) => rowsOf(array) * columnsOf(array) + numberOf(count),
+	HSTACK: (...arrays) => Math.max(...arrays.map(rowsOf)) * sum(arrays.map(columnsOf)),
+	VSTACK: (...arrays) => sum(arrays.map(rowsOf)) * Math.max(...arrays.map(columnsOf)),
+	CHOOSEROWS: (array, ...rows) => columnsOf(array) * sum(rows.map((indexes) => rowsOf(indexes) * columnsOf(indexes))),
+	CHOOSECOLS: (array, ...columns) => rowsOf(array) * sum(columns.map((indexes) => rowsOf(indexes) * columnsOf(indexes))),
+	MMULT: (left, right) => rowsOf(left) * columnsOf(right),
+};
 
+const sum = (numbers: number[]): number => numbers.reduce((total, number) => total + number, 0);
+const rowsOf = (variant: BaseValueObject | undefined): number => (variant?.isArray() ? (variant as unknown as CountedArray).getRowCount() : 1);
+const columnsOf = (variant: BaseValueObject | undefined): number => (variant?.isArray() ? (variant as unknown as CountedArray).getColumnCount() : 1);
+
+/** The size that an element asks for, which may be a text such as 2024-01-31. */
+function sizeOf(element: BaseValueObject | null | undefined): number {
+	const number = element?.isString() ? element.convertToNumberObjectValue() : element;
+	return number && !number.isError() ? Math.abs(Number(number.getValue())) || 1 : 1;
+}
+
+/** The largest size that an argument asks for. Of an array, some functions take the first element, and others make an array for each. */
 function numberOf(variant: BaseValueObject | undefined): number {
-	const first = variant?.isArray() ? (variant as unknown as { getFirstCell(): BaseValueObject }).getFirstCell() : variant;
-	return first && !first.isError() ? Math.abs(Number(first.getValue())) || 1 : 1;
+	if (!variant?.isArray()) return sizeOf(variant);
+	const rows = (variant as unknown as { getArrayValue(): (BaseValueObject | null)[][] }).getArrayValue();
+	return rows.reduce((most, row) => (row ?? []).reduce((largest, element) => Math.max(largest, sizeOf(element)), most), 1);
 }
 
 /** Refuses sizes before the function makes its array. */
-function limitSize(executor: BaseFunction, [rows, columns]: [number, number]): void {
+function limitSize(executor: BaseFunction, cellsOf: (...variants: BaseValueObject[]) => number): void {
 	const calculate = executor.calculate.bind(executor) as Calculate;
 	executor.calculate = ((...variants: BaseValueObject[]) =>
-		numberOf(variants[rows]) * numberOf(variants[columns]) > mostCells ? ErrorValueObject.create('#NUM!' as never) : calculate(...variants)) as never;
+		cellsOf(...variants) > mostCells ? ErrorValueObject.create('#NUM!' as never) : calculate(...variants)) as never;
 }
 
 /** Number of the cell that is being computed, and of its random numbers so far: see random(). */
@@ -70,13 +95,41 @@ class Today extends BaseFunction {
 	}
 }
 
+/** A month later than 31 January is 29 February: Univer goes on into March. */
+function endInMonth(functions: IFunctionService): void {
+	const executor = functions.getExecutor('EDATE')!;
+	const endOfMonth = functions.getExecutor('EOMONTH')!;
+	const calculate = executor.calculate.bind(executor) as (...dates: BaseValueObject[]) => BaseValueObject;
+	executor.calculate = ((...dates: BaseValueObject[]) => {
+		const bounded = (value: BaseValueObject | null, row: number, col: number): BaseValueObject | null => {
+			if (!value?.isNumber()) return value;
+			const end = endOfMonth.calculate(...(dates.map((date) => elementOf(date, row, col)) as never[])) as BaseValueObject;
+			return end.isNumber() && Number(end.getValue()) < Number(value.getValue()) ? end : value;
+		};
+		const result = calculate(...dates);
+		return result.isArray() ? (result as unknown as MappedArray).map(bounded) : bounded(result, 0, 0);
+	}) as never;
+}
+
+interface MappedArray {
+	map(of: (value: BaseValueObject | null, row: number, col: number) => BaseValueObject | null): BaseValueObject;
+}
+
+/** An argument of one row or column is repeated. */
+function elementOf(argument: BaseValueObject, row: number, col: number): BaseValueObject {
+	if (!argument.isArray()) return argument;
+	const array = argument as unknown as CountedArray & { get(row: number, col: number): BaseValueObject };
+	return array.get(Math.min(row, array.getRowCount() - 1), Math.min(col, array.getColumnCount() - 1));
+}
+
 export function registerFunctions(functions: IFunctionService): void {
 	functions.registerExecutors(...ALL_IMPLEMENTED_FUNCTIONS.map(([Executor, name]) => new Executor(name as string)));
 	functions.registerExecutors(new Now(FUNCTION_NAMES_DATE.NOW), new Today(FUNCTION_NAMES_DATE.TODAY));
-	for (const [name, places] of Object.entries(sized)) {
+	for (const [name, cellsOf] of Object.entries(sized)) {
 		const executor = functions.getExecutor(name);
-		if (executor) limitSize(executor, places);
+		if (executor) limitSize(executor, cellsOf);
 	}
+	endInMonth(functions);
 	// These count cells of ranges that are not read to their end (calculation.ts).
 	const counts: Record<string, (size: Size, read: () => CountedArray) => number> = {
 		ROWS: ({ rows }) => rows,

@@ -1,15 +1,18 @@
 // unfinished.ts - the formulas that are to be computed, and which of them a range contains.
+import { maxCols } from '../v2/lines';
 import type { Range } from '../v2/messages';
-import type { Formula } from './cells';
+import type { Area, Formula } from './cells';
 
 const blockRows = 256;
+/** A column of a tab. */
+const columnOf = (tab: number, col: number): number => tab * maxCols + col;
 const blockOf = (row: number): number => Math.floor(row / blockRows);
 /** The cells that show something by the formula. */
 const areaOf = ({ row, col, spill }: Formula): Range => spill ?? { row, col, toRow: row, toCol: col };
 
 export class Unfinished {
 	private readonly all = new Set<Formula>();
-	/** By columns, and blocks of rows. */
+	/** By columns of tabs, and blocks of rows. */
 	private readonly columns = new Map<number, Map<number, Set<Formula>>>();
 	/** It changes when a formula is added or removed. */
 	version = 0;
@@ -55,11 +58,11 @@ export class Unfinished {
 
 	private eachBlock(formula: Formula, visit: (col: number, block: number) => void): void {
 		const { row, col, toRow, toCol } = areaOf(formula);
-		for (let c = col; c <= toCol; c++) for (let block = blockOf(row); block <= blockOf(toRow); block++) visit(c, block);
+		for (let c = col; c <= toCol; c++) for (let block = blockOf(row); block <= blockOf(toRow); block++) visit(columnOf(formula.tab, c), block);
 	}
 
 	/** Those that show something in the range. */
-	within({ row, col, toRow, toCol }: Range): Formula[] {
+	within({ tab, row, col, toRow, toCol }: Area): Formula[] {
 		const found = new Set<Formula>();
 		const [first, last] = [blockOf(row), blockOf(toRow)];
 		const search = (there: Set<Formula> | undefined) =>
@@ -67,7 +70,7 @@ export class Unfinished {
 				const area = areaOf(formula);
 				if (area.row <= toRow && area.toRow >= row && area.col <= toCol && area.toCol >= col) found.add(formula);
 			});
-		for (const c of smaller(col, toCol, this.columns)) {
+		for (const c of smaller(columnOf(tab, col), columnOf(tab, toCol), this.columns)) {
 			const blocks = this.columns.get(c);
 			if (blocks) for (const block of smaller(first, last, blocks)) search(blocks.get(block));
 		}

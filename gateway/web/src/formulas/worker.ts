@@ -2,8 +2,8 @@
 // formula takes too long.
 import { Calculation } from './calculation';
 import { Evaluator } from './evaluator';
-import { setZone } from './functions';
 import type { FromWorker, ToWorker } from './messages';
+import { Teller } from './tell';
 
 const post = (message: FromWorker): void => self.postMessage(message);
 
@@ -25,25 +25,14 @@ const failed = (error: unknown): void => {
 };
 
 const evaluator = new Evaluator();
-let calculation: Calculation;
+let teller: Teller;
 
 self.onmessage = ({ data }: MessageEvent<ToWorker>) => {
-	switch (data.t) {
-		case 'start':
-			calculation = new Calculation(evaluator, { stopped: new Set(data.stopped), careful: data.careful, post, pause, failed });
-			evaluator.changedAll();
-			return post({ t: 'ready' });
-		case 'cells':
-			calculation.set(data.n, data.cells, data.formulas, data.more);
-			return post({ t: 'alive' });
-		case 'move':
-			return calculation.move(data.n, data.change);
-		case 'hidden':
-			return calculation.hide(data.n, data.rows);
-		case 'clock':
-			setZone(data.zone);
-			return calculation.redraw(data.n);
-		case 'seq':
-			return calculation.draw(data.n, data.seq);
+	if (data.t === 'start') {
+		teller = new Teller(new Calculation(evaluator, { stopped: new Set(data.stopped), careful: data.careful, post, pause, failed }));
+		evaluator.changedAll();
+		return post({ t: 'ready' });
 	}
+	teller.tell(data);
+	if (data.t === 'cells' || data.t === 'edits') post({ t: 'alive' });
 };

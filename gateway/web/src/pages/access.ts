@@ -1,11 +1,32 @@
-// access.ts - who may open a sheet, in the dialog that shares it: roles are changed and taken back by the owner.
-import type { SheetApi } from '../api';
-import type { Member } from '../answers';
-import { bdi, button, explain, h } from '../dom';
+// access.ts - who may open a sheet or a book, in the dialog that shares it: roles are changed and taken back by the owner.
+import type { Access, Member } from '../answers';
+import { bdi, button, explain, h, notify } from '../dom';
 import { t } from '../i18n';
+
+/** Runs a change, and tells what it has done, or in `problem` why it is refused. */
+export const runIn =
+	(problem: HTMLElement) =>
+	async (work: () => Promise<void>, done: () => string): Promise<void> => {
+		problem.textContent = '';
+		try {
+			await work();
+			notify(done());
+		} catch (error) {
+			problem.textContent = explain(error);
+		}
+	};
 
 /** The roles that the page offers. It does not offer commenter, because a commenter can do no more than a viewer. */
 export const givenRoles = ['editor', 'viewer'];
+
+/** Of a sheet or a book. */
+export interface AccessApi {
+	access(after: number | null): Promise<Access>;
+	/** role null: takes it back. */
+	share(username: string, role: string | null): Promise<void>;
+	/** Says that somebody has a role now. */
+	told(name: string, role: string): string;
+}
 
 export interface AccessList {
 	element: HTMLElement;
@@ -17,7 +38,7 @@ export interface AccessList {
 
 /** change: runs what may fail, and shows the problem, or what `done` tells. onAccess: called with the role and the link, whenever they were read. */
 export function accessList(
-	sheetApi: SheetApi,
+	api: AccessApi,
 	change: (work: () => Promise<void>, done: () => string) => Promise<void>,
 	onAccess: (role: string, link: string | null) => void,
 ): AccessList {
@@ -36,7 +57,7 @@ export function accessList(
 		const current = ++reads;
 		more.disabled = true;
 		try {
-			const access = await sheetApi.access(further ? next : null);
+			const access = await api.access(further ? next : null);
 			if (current !== reads) return;
 			next = access.next;
 			isOwner = access.role === 'owner';
@@ -57,13 +78,13 @@ export function accessList(
 
 	function give(username: string, role: string, done = () => {}): Promise<void> {
 		const work = async () => {
-			await sheetApi.share(username, role);
+			await api.share(username, role);
 			done();
 			await read(false);
 		};
 		return change(work, () => {
 			const now = members.get(username.normalize('NFC'))?.role ?? role;
-			return now === role ? t('share.done', { name: username, role: t(`role.${role}`) }) : t('share.more', { name: username, role: t(`role.${now}`) });
+			return now === role ? api.told(username, t(`role.${role}`)) : t('share.more', { name: username, role: t(`role.${now}`) });
 		});
 	}
 
@@ -83,7 +104,7 @@ export function accessList(
 			t('access.remove'),
 			() =>
 				void change(
-					() => sheetApi.share(username, null),
+					() => api.share(username, null),
 					() => t('access.removed', { name: username }),
 				).then(again),
 			{

@@ -1,5 +1,8 @@
-// announce.ts - tells screen readers what has changed, in the polite region of index.html.
+// announce.ts - what the page says of the connection and of edits that are not saved, and what it tells screen readers, in the polite region
+// of index.html.
 import { h } from '../dom';
+import { t } from '../i18n';
+import type { Status } from '../sheet/events';
 
 /** Reads a text out when the reader has finished what it says. */
 export function announce(text: string): void {
@@ -36,4 +39,21 @@ export class StateAnnouncer {
 	stop(): void {
 		clearTimeout(this.timer);
 	}
+}
+
+/** The browser has told that its network is gone. On a machine that never had one, a local gateway answers. */
+let offline = false;
+window.addEventListener('offline', () => (offline = true));
+window.addEventListener('online', () => (offline = false));
+
+export function statusText({ phase, unsaved, held, loading, partial }: Status): string {
+	if (phase === 'stopped') return unsaved ? t('status.stoppedUnsaved', { count: unsaved }) : t('status.stopped');
+	if (phase === 'connecting') return t('status.connecting');
+	if (phase !== 'connected' && offline) return unsaved ? t('status.offlineUnsaved', { count: unsaved }) : t('status.offline');
+	if (phase === 'reconnecting') return unsaved ? t('status.reconnectingUnsaved', { count: unsaved }) : t('status.reconnecting');
+	if (phase === 'silent') return unsaved ? t('status.silentUnsaved', { count: unsaved }) : t('status.silent');
+	if (unsaved && held) return t('status.held', { count: unsaved, name: held.holder, seconds: held.seconds });
+	if (unsaved) return t('status.saving', { count: unsaved });
+	if (loading) return t('status.loading');
+	return partial ? t('status.partial') : t('status.saved');
 }

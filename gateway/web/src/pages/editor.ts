@@ -2,7 +2,10 @@
 import '../editor.css';
 import { ApiError, locateSheet, saveSession, sharedSession, SheetApi, tokenRenewal } from '../api';
 import { Msg } from '../answers';
-import { attempt, bdi, button, confirmDialog, h, notify, remind } from '../dom';
+import { attempt, button, confirmDialog, h, notify, remind } from '../dom';
+import { Book } from '../book/book';
+import { TabBar } from '../book/bar';
+import { readTabs } from '../book/reading';
 import { language, personName, t, tOr } from '../i18n';
 import type { Leaving, Navigation } from '../main';
 import { cellName, named } from '../content';
@@ -29,7 +32,7 @@ import { addToGrid } from '../view/additions';
 import type { PasteEvents } from '../view/input/paste';
 import { typedContent } from '../view/input/typed';
 import { reveal } from '../view/parts';
-import { StateAnnouncer } from './announce';
+import { StateAnnouncer, statusText } from './announce';
 import { Draft } from './draft';
 import { fold, foldIcon } from './fold';
 import { FormulaNotice } from './formulas';
@@ -38,7 +41,7 @@ import { Pictures } from './pictures';
 import { SheetTitle } from './title';
 import { switches } from './switches';
 import { ZoneButton } from './zone';
-import { addTools } from './tools';
+import { addTools, guestButtons } from './tools';
 
 const stopOf = new Map<number, StopReason | 'token'>([
 	[Msg.InvalidToken, 'token'],
@@ -53,32 +56,6 @@ const mostNamed = 30;
 const headerColumns = 40;
 /** A paste of so many cells is reported. */
 const toldCells = 1000;
-
-/** The browser has told that its network is gone. On a machine that never had one, a local gateway answers. */
-let offline = false;
-window.addEventListener('offline', () => (offline = true));
-window.addEventListener('online', () => (offline = false));
-
-function statusText({ phase, unsaved, held, loading, partial }: Status): string {
-	if (phase === 'stopped') return unsaved ? t('status.stoppedUnsaved', { count: unsaved }) : t('status.stopped');
-	if (phase === 'connecting') return t('status.connecting');
-	if (phase !== 'connected' && offline) return unsaved ? t('status.offlineUnsaved', { count: unsaved }) : t('status.offline');
-	if (phase === 'reconnecting') return unsaved ? t('status.reconnectingUnsaved', { count: unsaved }) : t('status.reconnecting');
-	if (phase === 'silent') return unsaved ? t('status.silentUnsaved', { count: unsaved }) : t('status.silent');
-	if (unsaved && held) return t('status.held', { count: unsaved, name: held.holder, seconds: held.seconds });
-	if (unsaved) return t('status.saving', { count: unsaved });
-	if (loading) return t('status.loading');
-	return partial ? t('status.partial') : t('status.saved');
-}
-
-/** What a guest has instead of an account, with texts of links: the own name, and the ways out. */
-function guestButtons(guest: Session, navigation: Navigation): HTMLElement[] {
-	return [
-		h('span', { class: 'user' }, bdi(personName(guest.username))),
-		button(t('signin.submit'), () => navigation.signIn(), { class: 'link' }),
-		button(t('guest.leave'), () => navigation.leave(), { class: 'leave' }),
-	];
-}
 
 export function showEditor(root: HTMLElement, account: Session, fid: number, navigation: Navigation): Leaving {
 	const sheetApi = new SheetApi(account, fid);
@@ -107,6 +84,11 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		return session.seq;
 	};
 	const context = { session: account, sheetApi, drawers, selection: () => selectedRange, seq: seqNow };
+	const book = new Book(account, fid);
+	const name = () => title.element.textContent ?? '';
+	const tabs = new TabBar({ session: account, book, name, open: (sheet) => void leaveFor(sheet), toList: () => navigation.toList(), settled });
+	book.onChange(() => book.current && title.show(book.current.name));
+	const others = readTabs(account, book);
 	const outbox = new PageOutbox(account, fid, () => notify(t('kept.notStored'), 'problem'));
 	const gridTexts = readTexts(language);
 	let view: UniverView | null = null;
@@ -156,7 +138,8 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 	const events: SessionEvents = {
 		onHello(hello) {
 			title.show(hello.name);
-			if (viewComing) return;
+			if (viewComing) return book.look();
+			void book.read();
 			viewComing = true;
 			void makeView(hello);
 		},
@@ -174,10 +157,12 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			announceState(others ? { ...next, unsaved: elsewhere } : next);
 		},
 		onReminders: lookForReminders,
+		onBook: () => book.look(),
 		onRole(role: Role) {
 			if (document.body.dataset.role !== undefined && document.body.dataset.role !== 'viewer' && !session.canEdit) remind(t('blocked.role'));
 			document.body.dataset.role = role;
 			title.allow(session.canEdit && !isGuest);
+			if (!isGuest) tabs.allow(role);
 			if (role === 'editor' || role === 'owner') view?.setReadOnly(false);
 			else endEditing(t('refused.role'));
 		},
@@ -228,6 +213,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		},
 		onStopped(reason) {
 			if (gone) return;
+			book.look();
 			endEditing(t(`stopped.${reason}`));
 			showStopped(t(`stopped.${reason}`), null);
 		},
@@ -315,7 +301,11 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 				confirmMerge: (ranges, cells) =>
 					confirmDialog(t('merge.title', { range: named(ranges) }), t('merge.text', { cells: named(cells, mostNamed) }), t('merge.confirm'), true),
 			},
-			formulas.options(() => session.seq),
+			formulas.options(
+				() => session.seq,
+				() => sheetApi.storedValues(),
+				others,
+			),
 		);
 		view = made;
 		view.setReadOnly(!session.canEdit);
@@ -377,7 +367,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 	function showStopped(text: string, first: HTMLElement | null, ...more: HTMLElement[]): void {
 		const back = isGuest ? button(t('guest.leave'), () => navigation.leave()) : button(t('editor.back'), () => navigation.toList(), { class: 'primary' });
 		root.querySelector('.stopped')?.remove();
-		for (const covered of root.querySelectorAll<HTMLElement>('header, main, footer')) covered.inert = true;
+		for (const covered of root.querySelectorAll<HTMLElement>('header, main, footer > :not(.tab-bar)')) covered.inert = true;
 		root.append(
 			h(
 				'div',
@@ -416,6 +406,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		if (gone) return;
 		signIn.hidden = signedIn || root.querySelector('.stopped') !== null;
 		if (signedIn) session.resume();
+		if (signedIn) others.tryAgain();
 	}
 
 	/** Gets a new token for a guest. Resolves to whether there is one. */
@@ -455,6 +446,18 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 		}
 	}
 
+	/** Writes what is being typed, and waits until the edits are saved, for a short time. */
+	async function settled(): Promise<void> {
+		if (draft.content) await view?.acceptEditing();
+		session.flush();
+		for (let waits = 0; waits < 40 && !gone && phase === 'connected' && unsaved() > 0; waits++) await new Promise((done) => setTimeout(done, 50));
+	}
+
+	async function leaveFor(sheet: number): Promise<void> {
+		await settled();
+		if (!gone) navigation.toSheet(sheet);
+	}
+
 	const store = () => {
 		draft.store();
 		session.store();
@@ -485,7 +488,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			notify(cid === null ? t('versions.nothing') : t('versions.saved', { cid }));
 		});
 	};
-	const tools = addTools({ context, session, view: () => view, name: () => title.element.textContent ?? '' });
+	const tools = addTools({ context, session, view: () => view, name });
 	const toCalendar = button(t('editor.toCalendar'), () => navigation.toCalendars(fid), { class: 'for-accounts', hidden: true });
 	/** A sheet with the header of a calendar can be shown as one. */
 	const offerCalendar = () => {
@@ -550,12 +553,13 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			actions,
 		),
 		h('main', { class: 'editor' }, grid, drawers),
-		h('footer', { class: 'status-bar' }, zone.element, pictures.element, gridStatus),
+		h('footer', { class: 'status-bar' }, tabs.element, zone.element, pictures.element, gridStatus),
 		kept.element,
 		reader,
 		h('p', { id: 'grid-help', class: 'visually-hidden' }, t('editor.gridHelp')),
 	);
 	if (isGuest) document.body.dataset.guest = '';
+	tabs.shown();
 	session.start();
 	const endWatch = watchLeftovers(account, outbox.page, showLeftovers);
 
@@ -581,6 +585,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			listeners.abort();
 			removeAdditions();
 			tools.end();
+			tabs.end();
 			people.stop();
 			announcer.stop();
 			menu.close();

@@ -2,7 +2,7 @@
 import { cellName } from '../content';
 import { button, h, notify } from '../dom';
 import { t } from '../i18n';
-import type { ComputingEvents } from '../view/formulas/computing';
+import type { ComputingOptions, StoredValues } from '../view/formulas/computing';
 
 export class FormulaNotice {
 	private readonly text = h('span', {});
@@ -32,10 +32,12 @@ export class FormulaNotice {
 	}
 
 	/** For the grid. */
-	options(seq: () => number): ComputingEvents & { off: boolean; seq(): number } {
+	options(seq: () => number, stored: () => Promise<StoredValues>, others: ComputingOptions['others']): ComputingOptions {
 		return {
 			off: this.isOff,
 			seq,
+			stored,
+			others,
 			onStopped: ({ row, col }) => notify(t('formulas.stopped', { cell: cellName(row, col) }), 'problem'),
 			onSlow: () => this.show(t('formulas.slow')),
 			onComputed: () => (this.element.hidden = !this.isOff),

@@ -1,19 +1,16 @@
 // import.ts - the dialog of a file that becomes a sheet: its first rows, how it is read, and the upload. Loaded at its first use.
 import { CsvError, previewImport, sheetNameOf, uploadCsv, type ImportOptions, type Preview } from '../csv';
+import { parseContent } from '../content';
 import { button, explain, h, notify, openDialog } from '../dom';
 import { t } from '../i18n';
 import { localeOf } from '../paste/locale';
 import type { Navigation } from '../main';
 import type { Session } from '../api';
 
-const encodings = ['UTF-8', 'UTF-16LE', 'UTF-16BE', 'windows-1252', 'windows-1250', 'windows-1251', 'ISO-8859-1', 'ISO-8859-2', 'ISO-8859-15'].concat([
-	'GB18030',
-	'Big5',
-	'Shift_JIS',
-	'EUC-JP',
-	'EUC-KR',
-	'KOI8-R',
-]);
+const encodings =
+	'UTF-8 UTF-16LE UTF-16BE windows-1252 windows-1250 windows-1251 ISO-8859-1 ISO-8859-2 ISO-8859-15 GB18030 Big5 Shift_JIS EUC-JP EUC-KR TIS-620 KOI8-R'.split(
+		' ',
+	);
 const separators = [',', ';', 'tab', '|'];
 const shownColumns = 20;
 
@@ -30,6 +27,12 @@ function check(label: string): { row: HTMLElement; input: HTMLInputElement } {
 	return { row: h('label', { class: 'check' }, input, ' ', label), input };
 }
 
+/** A content as a grid shows it: texts without their apostrophe, all else in a class of its own. */
+function cellOf(content: string): HTMLElement {
+	const value = parseContent(content);
+	return value.kind === 'text' ? h('td', { dir: 'auto' }, value.text) : h('td', { class: value.kind === 'formula' ? 'formula' : 'value' }, content);
+}
+
 /** Shows what a file would become, and uploads it when the user says so. */
 export function importFile(session: Session, file: File, navigation: Navigation): void {
 	const json = /\.jsonl$/i.test(file.name);
@@ -37,7 +40,8 @@ export function importFile(session: Session, file: File, navigation: Navigation)
 	const separator = choice(t('csv.separator'), separators, (value) => t(`csv.separator.${separators.indexOf(value)}`));
 	const lenient = check(t('csv.lenient'));
 	const decimal = check(t('csv.decimal'));
-	const settings = h('div', { class: 'import-settings' }, encoding.row, !json && separator.row, !json && lenient.row, !json && decimal.row);
+	const formulas = check(t('csv.formulas'));
+	const settings = h('div', { class: 'import-settings' }, encoding.row, !json && separator.row, !json && lenient.row, !json && decimal.row, formulas.row);
 	const rows = h('table');
 	const shown = h('div', { class: 'import-rows', role: 'region', 'aria-label': t('csv.preview'), tabindex: 0, dir: 'auto' }, rows);
 	const share = h('progress', { max: 1, value: 0, 'aria-label': t('csv.progress'), hidden: true });
@@ -60,9 +64,15 @@ export function importFile(session: Session, file: File, navigation: Navigation)
 	// Before the user has chosen anything, the gateway recognises all of it.
 	const options = (chosen: boolean): ImportOptions =>
 		json
-			? { format: 'jsonl', encoding: chosen ? encoding.select.value : '' }
+			? { format: 'jsonl', encoding: chosen ? encoding.select.value : '', formulas: formulas.input.checked }
 			: chosen
-				? { encoding: encoding.select.value, separator: separator.select.value, lenient: lenient.input.checked, decimal: decimal.input.checked ? ',' : '.' }
+				? {
+						encoding: encoding.select.value,
+						separator: separator.select.value,
+						lenient: lenient.input.checked,
+						decimal: decimal.input.checked ? ',' : '.',
+						formulas: formulas.input.checked,
+					}
 				: {};
 	let asked = 0;
 	/** Shows the first rows again. At first, what is recognised is chosen. */
@@ -74,7 +84,8 @@ export function importFile(session: Session, file: File, navigation: Navigation)
 			if (question !== asked) return;
 			if (!chosen && take(found)) return await preview(true);
 			problem.textContent = found.malformed && !lenient.input.checked ? t('csv.error.csv_malformed', place(found.malformed)) : '';
-			rows.replaceChildren(...found.rows.map((row) => h('tr', {}, ...row.slice(0, shownColumns).map((cell) => h('td', { dir: 'auto' }, cell)))));
+			rows.replaceChildren(...found.rows.map((row) => h('tr', {}, ...row.slice(0, shownColumns).map(cellOf))));
+			if (found.incomplete) rows.replaceChildren(h('tr', {}, h('td', {}, t('csv.incomplete'))));
 			begin.disabled = problem.textContent !== '';
 		} catch (error) {
 			if (question !== asked) return;
@@ -95,7 +106,8 @@ export function importFile(session: Session, file: File, navigation: Navigation)
 		decimal.input.checked = found.separator === ';' && localeOf(navigator.language).comma;
 		return decimal.input.checked;
 	};
-	for (const input of [encoding.select, separator.select, lenient.input, decimal.input]) input.addEventListener('change', () => void preview(true));
+	for (const input of [encoding.select, separator.select, lenient.input, decimal.input, formulas.input])
+		input.addEventListener('change', () => void preview(true));
 	void preview(false);
 
 	const send = () => {
@@ -107,15 +119,19 @@ export function importFile(session: Session, file: File, navigation: Navigation)
 		const upload = uploadCsv(session, sheetNameOf(file), file, options(true), (sent) => {
 			share.value = sent;
 			if (sent < 1) return;
-			// All has arrived, and the sheet is being made: it can be cancelled no more.
+			// The upload is complete. The import can no longer be cancelled.
 			share.removeAttribute('value');
 			text.textContent = t('csv.making');
 			cancel.hidden = true;
 		});
-		dialog.addEventListener('close', () => {
-			open = false;
-			if (!cancel.hidden) upload.cancel();
-		});
+		dialog.addEventListener(
+			'close',
+			() => {
+				open = false;
+				if (!cancel.hidden) upload.cancel();
+			},
+			{ once: true },
+		);
 		upload.done.then(
 			({ id, forgiven, forgivenLine }) => {
 				cancel.hidden = true;
@@ -125,11 +141,13 @@ export function importFile(session: Session, file: File, navigation: Navigation)
 				navigation.toSheet(id);
 			},
 			(error: unknown) => {
+				const reason = error instanceof CsvError ? error.message : explain(error);
+				if (!open) return cancel.hidden ? notify(reason) : undefined;
+				// Something else can be chosen.
 				share.hidden = true;
 				text.textContent = '';
-				cancel.textContent = t('close');
-				cancel.hidden = false;
-				problem.textContent = error instanceof CsvError ? error.message : explain(error);
+				settings.inert = begin.hidden = cancel.hidden = false;
+				problem.textContent = reason;
 			},
 		);
 	};

@@ -33,8 +33,16 @@ export function albumButton(session: Session, sheetName: (fid: number) => string
 
 /** The button that chooses a file. Files may be dropped anywhere on the page, too, until `signal`; `area` shows it. */
 export function importButton(session: Session, area: HTMLElement, navigation: Navigation, signal: AbortSignal): HTMLElement {
-	const upload = (file: File) => withModule(import('./import'), ({ importFile }) => importFile(session, file, navigation));
-	const input = h('input', { type: 'file', accept: '.csv,.tsv,.txt,.jsonl,text/csv,text/tab-separated-values', hidden: true, 'aria-label': t('csv.import') });
+	const upload = (file: File) =>
+		/\.xls[xm]$/i.test(file.name)
+			? withModule(import('../files/workbook'), ({ importWorkbook }) => importWorkbook(session, file, navigation))
+			: withModule(import('./import'), ({ importFile }) => importFile(session, file, navigation));
+	const input = h('input', {
+		type: 'file',
+		accept: '.csv,.tsv,.txt,.jsonl,.xlsx,.xlsm,text/csv,text/tab-separated-values',
+		hidden: true,
+		'aria-label': t('csv.import'),
+	});
 	input.addEventListener('change', () => {
 		const file = input.files?.[0];
 		input.value = '';

@@ -1,8 +1,8 @@
 // share.ts - the dialog that shares a sheet: with a user by name, by links that open it without an account (share/links.ts), and by the
 // link for accounts.
-import { button, explain, field, h, notify, openDialog } from '../dom';
+import { button, field, h, notify, openDialog } from '../dom';
 import { loadLinkTexts, t } from '../i18n';
-import { accessList, givenRoles } from './access';
+import { accessList, givenRoles, runIn } from './access';
 import type { EditorContext } from './drawer';
 import { openHistory } from './history';
 
@@ -17,6 +17,7 @@ export function openShare(context: EditorContext, heading: string): void {
 	const name = field(t('signin.username'), { name: 'share-name', required: true, autocomplete: 'off' });
 	const role = roleChoice(t('share.role'), givenRoles);
 	const problem = h('p', { class: 'problem', role: 'alert' });
+	const run = runIn(problem);
 	const linkRole = roleChoice(t('share.linkRole'), ['', 'off', 'viewer', 'editor']);
 	const link = field(t('share.link'), { value: '', readonly: true, placeholder: t('share.noLink') });
 
@@ -24,7 +25,13 @@ export function openShare(context: EditorContext, heading: string): void {
 	const ofOwner = h('div', {});
 	const links = h('div', {});
 	const byLink = h('details', { hidden: true }, h('summary', {}, t('share.byLink')), h('p', {}, t('share.linkHelp')));
-	const access = accessList(sheetApi, run, (own, shared) => {
+	const told = (username: string, given: string) => t('share.done', { name: username, role: given });
+	const ofSheet = {
+		access: (after: number | null) => sheetApi.access(after),
+		share: (username: string, given: string | null) => sheetApi.share(username, given),
+		told,
+	};
+	const access = accessList(ofSheet, run, (own, shared) => {
 		ofOwner.hidden = byLink.hidden = links.hidden = own !== 'owner';
 		linkState.textContent = shared === null ? t('access.noLink') : t('access.link', { role: t(`role.${shared}`) });
 		byLink.open ||= shared !== null;
@@ -43,15 +50,6 @@ export function openShare(context: EditorContext, heading: string): void {
 		else links.replaceChildren(h('p', { class: 'problem', role: 'alert' }, t('error.unreachable')));
 	}
 
-	async function run(work: () => Promise<void>, done: () => string): Promise<void> {
-		problem.textContent = '';
-		try {
-			await work();
-			notify(done());
-		} catch (error) {
-			problem.textContent = explain(error);
-		}
-	}
 	const share = (event: Event) => {
 		event.preventDefault();
 		void access.give(name.input.value.trim(), role.select.value, () => (name.input.value = ''));

@@ -1,25 +1,24 @@
 // sheets.ts - the list of own and shared sheets, the last used first, and the trash.
-import { account, deleteSheet, newSheet, recoverSheet, renameSheet } from '../api';
+import { deleteSheet, listSheets, newSheet, recoverSheet, renameSheet } from '../api';
+import { addTab, changeBook, firstTab, listBooks, newBook, type BookInfo } from '../book/http';
 import { attempt, bdi, button, confirmDialog, explain, field, h, isSignedOut, notify, openDialog } from '../dom';
-import { formatTime, language, t } from '../i18n';
+import { formatTime, language, loadEditorTexts, t } from '../i18n';
 import type { Navigation } from '../main';
 import { watchLeftovers, type Leftovers } from '../outbox';
 import type { SheetInfo } from '../answers';
 import type { Session } from '../api';
 import { accountButton, albumButton, importButton } from './openers';
-import { arrange, needsAll, sortedNext, unarranged, type Shown, type SortKey } from './sorting';
+import { arrange, gather, needsAll, sortedNext, unarranged, type Shown, type SortKey } from './sorting';
 import { switches } from './switches';
 
 const pageSheets = 200;
 
-export function isOwn(sheet: SheetInfo, session: Session): boolean {
-	return sheet.owner === session.username || sheet.owner === session.uid;
-}
-
 export function showSheets(root: HTMLElement, session: Session, navigation: Navigation): () => void {
+	const { token } = session;
 	let gone = false;
 	let trash = false;
 	let sheets: SheetInfo[] = [];
+	let books: BookInfo[] = [];
 	let next: string | null = null;
 	let loads = 0;
 	let arrangement = unarranged;
@@ -48,14 +47,19 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 		const current = ++loads;
 		busy = true;
 		try {
+			const reading = more ? Promise.resolve(books) : listBooks(token);
+			reading.catch(() => {}); // the sheets may fail before
 			let after = more ? next : null;
 			do {
-				const page = await account(session.token, pageSheets, after);
+				const page = await listSheets(token, pageSheets, after);
 				read.push(...page.sheets);
 				after = page.next;
 				if (current !== loads) return; // a later call shows the list
 			} while (!more && after !== null && read.length < sheets.length);
+			const known = await reading;
+			if (current !== loads) return;
 			sheets = read;
+			books = known;
 			next = after;
 			busy = false;
 			if (more) wantsMore = false;
@@ -102,9 +106,9 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 
 	function draw(): void {
 		tabs.forEach((tab, i) => tab.setAttribute('aria-pressed', String(trash === (i === 1))));
-		const all = sheets
-			.filter((sheet) => sheet.isDeleted === trash)
-			.map((sheet): Shown => ({ sheet, name: sheet.name || t('sheets.unnamed'), owner: ownerOf(sheet) }));
+		const all = gather(sheets, books)
+			.filter(({ sheet }) => sheet.isDeleted === trash)
+			.map((entry): Shown => ({ ...entry, name: entry.book?.name || entry.sheet.name || t('sheets.unnamed'), owner: ownerOf(entry.sheet) }));
 		const shown = arrange(all, arrangement, language);
 		const further = next === null ? [] : busy ? [h('p', { role: 'status' }, t('sheets.loading'))] : [button(t('sheets.more'), readMore)];
 		const refocus = focused();
@@ -139,23 +143,32 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 		const held = active.closest<HTMLElement>('tr') ?? undefined;
 		const [place, at] = held ? [rows().indexOf(held), controls(held).indexOf(active)] : [rows().length, 0];
 		return () => {
-			const all = controls(rows().find(({ dataset }) => dataset.fid === held?.dataset.fid) ?? rows()[place] ?? rows().at(-1));
+			const all = controls(rows().find(({ dataset }) => dataset.entry === held?.dataset.entry) ?? rows()[place] ?? rows().at(-1));
 			(all[at] ?? all.at(-1) ?? search).focus();
 		};
 	}
 
 	function ownerOf(sheet: SheetInfo): string {
-		return isOwn(sheet, session) ? t('sheets.me') : typeof sheet.owner === 'string' ? sheet.owner : t('sheets.shared');
+		return sheet.isOwn ? t('sheets.me') : (sheet.owner ?? t('sheets.shared'));
 	}
 
-	function row({ sheet, name, owner }: Shown): HTMLElement {
-		const own = isOwn(sheet, session);
-		const link = h('a', { href: `/?id=${sheet.fid}`, click: follow(sheet.fid) }, bdi(name));
-		const actions = own ? (trash ? [recoverButton(sheet, name), purgeButton(sheet, name)] : [renameButton(sheet, name), trashButton(sheet, name)]) : [];
+	function row({ sheet, name, owner, book, tabs }: Shown): HTMLElement {
+		const open = book ? followed(() => void attempt(() => openBook(book))) : follow(sheet.fid);
+		const link = h('a', { href: sheet.fid ? `/?id=${sheet.fid}` : '/', click: open }, bdi(name));
+		// The page may have read some of the tabs only.
+		const kind = book && h('span', { class: 'kind' }, next === null ? t('books.tabs', { count: tabs!.length }) : t('books.book'));
+		const actions = book ? bookActions(book, name) : [];
+		if (!book && sheet.isOwn && trash) {
+			actions.push(recoverButton(name, () => recoverSheet(token, sheet.fid)));
+			actions.push(purgeButton(name, t('sheets.purgeQuestion', { name }), () => deleteSheet(token, sheet.fid, true)));
+		} else if (!book && sheet.isOwn) {
+			actions.push(renameButton(t('sheets.newName'), name, sheet.name, (to) => renameSheet(token, sheet.fid, to)));
+			actions.push(trashButton(name, () => deleteSheet(token, sheet.fid, false)));
+		}
 		return h(
 			'tr',
-			{ 'data-fid': sheet.fid },
-			h('td', {}, trash ? bdi(name) : link),
+			{ 'data-entry': book ? `book ${book.id}` : sheet.fid },
+			h('td', {}, trash ? bdi(name) : link, kind && ' ', kind),
 			h('td', {}, bdi(owner)),
 			h('td', {}, h('time', { datetime: sheet.updatedAt }, formatTime(sheet.updatedAt))),
 			h('td', { class: 'actions' }, ...actions),
@@ -172,10 +185,37 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 	const follow = (fid: number) => followed(() => navigation.toSheet(fid));
 	const toCalendars = followed(() => navigation.toCalendars());
 
-	function renameButton(sheet: SheetInfo, name: string): HTMLElement {
+	function bookActions({ id, role }: BookInfo, name: string): HTMLElement[] {
+		const work = (which: 'trash' | 'recover' | 'purge') => () => changeBook(token, id, which);
+		if (role !== 'owner' && role !== 'editor') return [];
+		const rename = renameButton(t('books.newName'), name, name, (to) => changeBook(token, id, 'rename', to));
+		if (role === 'editor') return [rename];
+		if (trash) return [recoverButton(name, work('recover')), purgeButton(name, t('books.purgeQuestion', { name }), work('purge'))];
+		const share = () =>
+			Promise.all([import('../book/share'), loadEditorTexts()]).then(
+				([{ openBookShare }]) => document.querySelector('dialog[open]') || openBookShare(session, id, name),
+				() => notify(t('error.unreachable'), 'problem'),
+			);
+		return [
+			button(t('share.title'), () => void share(), { 'aria-label': t('books.shareOf', { name }), 'aria-haspopup': 'dialog' }),
+			rename,
+			trashButton(name, work('trash')),
+		];
+	}
+
+	/** Opens the first tab. An editor's book without tabs gets one. */
+	async function openBook({ id, role }: BookInfo): Promise<void> {
+		const tab = await firstTab(token, id);
+		if (gone) return;
+		if (tab !== null) navigation.toSheet(tab);
+		else if (role === 'owner' || role === 'editor') navigation.toSheet(await addTab(token, id, t('books.first')));
+		else notify(t('books.empty'), 'problem');
+	}
+
+	function renameButton(label: string, name: string, before: string, work: (name: string) => Promise<void>): HTMLElement {
 		const run = () =>
-			askName(t('sheets.rename'), t('sheets.renameSave'), sheet.name, async (next) => {
-				await renameSheet(session.token, sheet.fid, next);
+			askName(t('sheets.rename'), label, t('sheets.renameSave'), before, async (next) => {
+				await work(next);
 				void load();
 			});
 		return button(t('sheets.rename'), run, { 'aria-label': t('sheets.renameOf', { name }) });
@@ -196,31 +236,34 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 		};
 	}
 
-	function trashButton(sheet: SheetInfo, name: string): HTMLElement {
-		const run = () => change(() => deleteSheet(session.token, sheet.fid, false), t('sheets.trashed', { name }));
+	function trashButton(name: string, work: () => Promise<void>): HTMLElement {
+		const run = () => change(work, t('sheets.trashed', { name }));
 		return button(t('sheets.toTrash'), once(run), { 'aria-label': t('sheets.toTrashOf', { name }) });
 	}
 
-	function recoverButton(sheet: SheetInfo, name: string): HTMLElement {
-		const run = () => change(() => recoverSheet(session.token, sheet.fid), t('sheets.recovered', { name }));
+	function recoverButton(name: string, work: () => Promise<void>): HTMLElement {
+		const run = () => change(work, t('sheets.recovered', { name }));
 		return button(t('sheets.recover'), once(run), { 'aria-label': t('sheets.recoverOf', { name }) });
 	}
 
-	function purgeButton(sheet: SheetInfo, name: string): HTMLElement {
+	function purgeButton(name: string, question: string, work: () => Promise<void>): HTMLElement {
 		const run = async () => {
-			if (!(await confirmDialog(t('sheets.purge'), t('sheets.purgeQuestion', { name }), t('sheets.purge'), true))) return;
-			await change(() => deleteSheet(session.token, sheet.fid, true), t('sheets.purged', { name }));
+			if (!(await confirmDialog(t('sheets.purge'), question, t('sheets.purge'), true))) return;
+			await change(work, t('sheets.purged', { name }));
 		};
 		return button(t('sheets.purge'), once(run), { class: 'danger', 'aria-label': t('sheets.purgeOf', { name }) });
 	}
 
-	function create(): void {
-		askName(t('sheets.new'), t('sheets.create'), t('sheets.untitled'), async (name) => navigation.toSheet(await newSheet(session.token, name)));
-	}
+	const create = () =>
+		askName(t('sheets.new'), t('sheets.newName'), t('sheets.create'), t('sheets.untitled'), async (name) => navigation.toSheet(await newSheet(token, name)));
+	const createBook = () =>
+		askName(t('books.new'), t('books.newName'), t('sheets.create'), t('sheets.untitled'), async (name) =>
+			navigation.toSheet(await newBook(token, name, t('books.first'))),
+		);
 
-	/** Asks for the name of a sheet, until the gateway accepts it. */
-	function askName(title: string, yes: string, before: string, work: (name: string) => Promise<void>): void {
-		const name = field(t('sheets.newName'), { name: 'name', required: true, value: before });
+	/** Asks for a name, until the gateway accepts it. */
+	function askName(title: string, label: string, yes: string, before: string, work: (name: string) => Promise<void>): void {
+		const name = field(label, { name: 'name', required: true, value: before });
 		const problem = h('p', { class: 'problem', role: 'alert' });
 		const submit = h('button', { type: 'submit', class: 'primary' }, yes);
 		const send = async (event: Event) => {
@@ -261,7 +304,7 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 		main,
 	);
 	main.append(
-		h('div', { class: 'heading' }, h('h1', {}, t('sheets.title')), button(t('sheets.new'), create, { class: 'primary' })),
+		h('div', { class: 'heading' }, h('h1', {}, t('sheets.title')), button(t('books.new'), createBook), button(t('sheets.new'), create, { class: 'primary' })),
 		h('div', { class: 'tabs', role: 'group', 'aria-label': t('sheets.title') }, ...tabs),
 		h(
 			'div',

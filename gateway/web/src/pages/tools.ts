@@ -1,6 +1,9 @@
-// tools.ts - what the page does with a sheet besides editing: finds and replaces, tags, publishes cells as a paste, prints. Keys and buttons.
-import { button, notify } from '../dom';
-import { t } from '../i18n';
+// tools.ts - what the page does with a sheet besides editing: finds and replaces, tags, publishes cells as a paste, prints. Keys and buttons,
+// also those of guests.
+import type { Session } from '../api';
+import { bdi, button, h, notify } from '../dom';
+import { personName, t } from '../i18n';
+import type { Navigation } from '../main';
 import type { SheetSession } from '../sheet/session';
 import type { Place } from '../v2/messages';
 import type { UniverView } from '../view/univer';
@@ -111,4 +114,13 @@ export function addTools({ context, session, view, name }: ToolParts): Tools {
 			endPrinting();
 		},
 	};
+}
+
+/** What a guest has instead of an account, with texts of links: the own name, and the ways out. */
+export function guestButtons(guest: Session, navigation: Navigation): HTMLElement[] {
+	return [
+		h('span', { class: 'user' }, bdi(personName(guest.username))),
+		button(t('signin.submit'), () => navigation.signIn(), { class: 'link' }),
+		button(t('guest.leave'), () => navigation.leave(), { class: 'leave' }),
+	];
 }

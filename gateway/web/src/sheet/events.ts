@@ -25,6 +25,8 @@ export interface SessionEvents {
 	onRole(role: Role): void;
 	/** The reminders of the account may have changed. */
 	onReminders(): void;
+	/** The book of the sheet may have changed. */
+	onBook(): void;
 	/** Rows or columns were inserted or deleted. */
 	onMove(change: StructureEdit): void;
 	/** Cells and selections of others, and who is here. */

@@ -454,6 +454,9 @@ export class SheetSession {
 			case 'reminders':
 				this.events.onReminders();
 				break;
+			case 'book':
+				this.events.onBook();
+				break;
 			case 'held':
 				this.held = message.held ? { holder: message.holder, since: Date.now() - message.ms } : null;
 				break;

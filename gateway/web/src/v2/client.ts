@@ -231,7 +231,7 @@ export class SheetClient {
 		socket.onopen = () =>
 			this.send({
 				t: 'hello',
-				v: 4,
+				v: 5,
 				token: this.options.token(),
 				client: this.client,
 				acked: this.acked,

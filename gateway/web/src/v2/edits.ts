@@ -7,6 +7,8 @@ import { type CellEdit, type Edit, type LoggedEdit, type PropertyEdit, type Stru
 const kindSet = 1;
 const kindStyle = 2;
 const kindResize = 3;
+const kindCommit = 4;
+const kindRollback = 5;
 const kindInsertRows = 6;
 const kindProperty = 10;
 const kindMask = 0x0f;
@@ -120,28 +122,69 @@ function countOf(digits: string): number {
 	return Number(digits);
 }
 
+/** What an edit leaves out if it is the same as in the one before. */
+interface Before {
+	uid: number;
+	row: number;
+}
+
+/** The parts of an edit that all kinds have. */
+function readParts(from: ByteReader, before: Before) {
+	const head = from.byte();
+	if (!(head & sameUid)) before.uid = from.number();
+	if (!(head & sameRow)) before.row = from.number();
+	const col = from.number();
+	const content = from.text();
+	const text = head & hasStyle ? from.text() : undefined;
+	return { head, kind: head & kindMask, uid: before.uid, row: before.row, col, content, text };
+}
+
+function editOf({ kind, uid, row, col, content, text }: ReturnType<typeof readParts>): LoggedEdit {
+	const change = changeKinds[kind - kindInsertRows];
+	if (kind < kindSet || (kind > kindResize && !change && kind !== kindProperty)) throw new CodecError('unknown kind of edit');
+	if (kind === kindProperty) return { uid, ...propertyOf(row, col, content, text ?? '') };
+	if (change) return { uid, ...makeChange(change, change.endsWith('Rows') ? row : col, countOf(content)) };
+	return { uid, ...makeEdit(row, col, kind === kindSet ? content : undefined, text === undefined ? undefined : styleOf(text)) };
+}
+
 export function readEdits(from: ByteReader): LoggedEdit[] {
 	const edits: LoggedEdit[] = [];
-	let uid = 0;
-	let row = 0;
+	const before: Before = { uid: 0, row: 0 };
 	const count = from.number();
 	if (count > from.left) throw new CodecError('the message ends too early');
 	for (let i = 0; i < count; i++) {
-		const head = from.byte();
-		const kind = head & kindMask;
-		const change = changeKinds[kind - kindInsertRows];
-		if (kind < kindSet || (kind > kindResize && !change && kind !== kindProperty) || head & hasOld) throw new CodecError('unknown kind of edit');
-		if (!(head & sameUid)) uid = from.number();
-		if (!(head & sameRow)) row = from.number();
-		const col = from.number();
-		const content = from.text();
-		const text = head & hasStyle ? from.text() : undefined;
-		const style = text === undefined ? undefined : styleOf(text);
-		if (kind === kindProperty) edits.push({ uid, ...propertyOf(row, col, content, text ?? '') });
-		else if (change) edits.push({ uid, ...makeChange(change, change.endsWith('Rows') ? row : col, countOf(content)) });
-		else edits.push({ uid, ...makeEdit(row, col, kind === kindSet ? content : undefined, style) });
+		const parts = readParts(from, before);
+		if (parts.head & hasOld) throw new CodecError('unknown kind of edit');
+		edits.push(editOf(parts));
 	}
 	return edits;
+}
+
+/** Batches as the database stores them: they also have old contents, which are left out here, and marks of versions, which are null. */
+export function* readBatches(from: ByteReader): Generator<{ seq: number; edit: LoggedEdit | null }> {
+	while (!from.atEnd) {
+		if (from.byte() !== 1) throw new CodecError('not a batch of this version');
+		const first = from.number();
+		from.number(); // its time
+		const count = from.number();
+		const before: Before = { uid: 0, row: 0 };
+		for (let i = 0; i < count; i++) {
+			const parts = readParts(from, before);
+			if (parts.head & hasOld) from.text();
+			const isMark = parts.kind === kindCommit || parts.kind === kindRollback;
+			yield { seq: first + i, edit: isMark ? null : editOf(parts) };
+		}
+	}
+}
+
+/** The properties of a sheet as the database stores them (common/properties.h): each with the seq that has set it. */
+export function* readStoredProperties(from: ByteReader): Generator<PropertyEdit> {
+	while (!from.atEnd) {
+		from.number();
+		const { uid: _uid, ...edit } = editOf(readParts(from, { uid: 0, row: 0 }));
+		if (!isProperty(edit)) throw new CodecError('not a property');
+		yield edit;
+	}
 }
 
 export function readCells(from: ByteReader): CellEdit[] {

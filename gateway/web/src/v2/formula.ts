@@ -1,5 +1,6 @@
 // formula.ts - rewrites the references of a formula when rows or columns are inserted or deleted. The database and the
-// gateway do the same in common/formula_shift.c, which explains it; tests/vectors/formulas.json holds both to it.
+// gateway do the same in common/formula_shift.c, which explains it; tests/vectors/formulas.json holds both to it. References
+// with a sheet's name stay here: the database rewrites them in stored formulas.
 
 import { columnName } from '../content';
 
@@ -18,6 +19,7 @@ const inWord = '(?![\\xa0\\u3000])[\\w.$\\\\?~`|\\x80-\\uffff]';
 const quoted = /"(?:[^"]|"")*"|'(?:[^']|'')*'|\{(?:[^"}]|"(?:[^"]|"")*")*\}/y;
 const hash = /#N\/A|#DIV\/0|#[A-Za-z_]*/y;
 const word = new RegExp(`(?:${inWord})*`, 'y');
+const spaces = new RegExp(space, 'y');
 const nameBefore = new RegExp(`!|${space}\\(`, 'y');
 const colon = new RegExp(`${space}:${space}`, 'y');
 const cornerPattern = /^(?:(\$?)([A-Za-z]+))?(?:(\$?)([1-9][0-9]*))?$/;
@@ -96,9 +98,10 @@ class Shift {
 		return false;
 	}
 
-	/** Behind the "!" of a sheet's name: the reference there is not of this sheet. */
+	/** Behind the "!" of a sheet's name: the reference there stays. */
 	private skipQualified(): void {
 		this.pos++;
+		this.pos += this.match(spaces)!.length;
 		this.pos += this.match(word)!.length;
 		this.pos = this.second()?.end ?? this.pos;
 	}

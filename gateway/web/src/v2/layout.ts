@@ -70,6 +70,7 @@ export const serverLayouts: Record<string, Layout> = {
 	blocked: layout(82, 'row col toRow toCol reason:reason waits:bool atRow atCol session uid'),
 	changed: layout(83, ''),
 	reminders: layout(84, ''),
+	book: layout(85, ''),
 };
 
 /** Words that the binary form encodes by their index. */

@@ -71,7 +71,7 @@ export interface Cursor extends Range {
 }
 
 export type ClientMessage =
-	| { t: 'hello'; v: 2 | 3 | 4; token: string; client: number; acked: number; since: number }
+	| { t: 'hello'; v: 2 | 3 | 4 | 5; token: string; client: number; acked: number; since: number }
 	| { t: 'auth'; token: string }
 	| ({ t: 'get'; id: number } & Range)
 	| { t: 'op'; n: number; nacks: number; base: number; seen?: number; edits: Edit[] }
@@ -128,7 +128,9 @@ export type ServerMessage =
 	/** For those who watch a published view. */
 	| { t: 'changed' }
 	/** If the version is 4: the reminders of the account have changed. */
-	| { t: 'reminders' };
+	| { t: 'reminders' }
+	/** If the version is 5: the book of the sheet has changed, or the sheet is in another one, or in none. */
+	| { t: 'book' };
 
 /** Close codes of protocol v2. */
 export const closeCodes = {

@@ -17,7 +17,7 @@ import { GridClock } from './clock';
 import type { GridEvents } from './events';
 import { columnCountFor, GridExtent, leastColumns, leastRows, rowCountFor } from './extent';
 import { RowHeights } from './heights';
-import { Computing, type ComputingEvents } from './formulas/computing';
+import { Computing, type ComputingOptions } from './formulas/computing';
 import { startWorker } from './formulas/worker';
 import { drawFrames } from './frames';
 import { CellEditor } from './input/cell-editor';
@@ -68,7 +68,7 @@ export class UniverView implements SessionGrid {
 		gridTexts: GridTexts,
 		private readonly size: { rows: number; cols: number },
 		private readonly events: GridEvents,
-		private readonly computed: ComputingEvents & { off: boolean; seq(): number },
+		private readonly computed: ComputingOptions,
 	) {
 		// Univer empties the element that it gets.
 		this.host = document.createElement('div');
@@ -144,6 +144,8 @@ export class UniverView implements SessionGrid {
 			makeWorker: startWorker,
 			off: this.computed.off,
 			seq: this.computed.seq,
+			stored: this.computed.stored,
+			others: this.computed.others,
 			events: this.computed,
 		});
 		this.cleanUps.push(() => this.computing.dispose());

@@ -6,7 +6,7 @@ import type { Change } from '../../sheet/undo';
 import { sameStyle } from '../../style';
 import type { Place } from '../../v2/messages';
 import { keyOf } from '../../v2/replica';
-import { makePlain, settleType } from './cell';
+import { makePlain, settleType } from '../../cell';
 import { forCells } from './reading';
 
 type Matrix = IObjectMatrixPrimitiveType<Nullable<ICellData>>;

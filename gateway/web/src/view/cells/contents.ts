@@ -12,7 +12,7 @@ import type { CellEdit, Place, Range, Style } from '../../v2/messages';
 import type { GridExtent } from '../extent';
 import { isFormulaCell, ownStyle } from '../formulas/values';
 import type { RowHeights } from '../heights';
-import { cellOfContent, contentOfCell, implied, patchOfContent, styleOfInfo, stylePatch } from './cell';
+import { cellOfContent, contentOfCell, implied, patchOfContent, styleOfInfo, stylePatch } from '../../cell';
 import { visitCells } from './reading';
 
 const setValues = 'sheet.mutation.set-range-values';

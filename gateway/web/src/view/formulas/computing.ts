@@ -7,15 +7,15 @@ import type { ICellData, ICommandService, IExecutionOptions, IObjectMatrixPrimit
 import type { FormulaDataModel } from '@univerjs/engine-formula';
 import { keyOf } from '../../formulas/cells';
 import { deadlineMs, mostStopped } from '../../formulas/limits';
-import type { CellMessage, FormulaMessage, FromWorker, Result, ToWorker } from '../../formulas/messages';
+import type { CellMessage, FormulaMessage, FromWorker, OtherTabsSource, Result, ToWorker } from '../../formulas/messages';
 import { isOfRows, movePlace } from '../../v2/lines';
 import type { Place, StructureEdit } from '../../v2/messages';
-import { leaveImplied } from '../cells/cell';
+import { cellOfContent, leaveImplied, valueOf } from '../../cell';
 import { cellsOfMutation } from '../cells/changes';
 import { forCells } from '../cells/reading';
 import type { GridExtent } from '../extent';
 import { changesCells } from '../input/blocked';
-import { formulaPatch, isFormulaCell, leaveDerived, valueOf } from './values';
+import { formulaPatch, isFormulaCell, leaveDerived } from './values';
 
 const setValues = 'sheet.mutation.set-range-values';
 const tickMs = 500;
@@ -24,7 +24,11 @@ const loadingMs = 60_000;
 /** The user is told after such a time that there is a way to open the sheet without formulas. */
 const slowMs = 10_000;
 const chunkCells = 20_000;
+/** In place of a tab: the names of the tabs. */
+const namesWanted = -1;
 const mostFailures = 3;
+/** What the server says of a formula without a stored value. */
+const notComputed = '#BUSY!';
 /** After a worker whose script could not be loaded, the next one is started so much later; after the second, twice that. */
 const retryMs = 5000;
 
@@ -46,6 +50,9 @@ export interface ComputingEvents {
 	onOff(): void;
 }
 
+/** What the page says of formulas. */
+export type ComputingOptions = ComputingEvents & Pick<ComputingParts, 'off' | 'seq' | 'stored' | 'others'>;
+
 interface ComputingParts {
 	book: Workbook;
 	sheet: Worksheet;
@@ -60,6 +67,16 @@ interface ComputingParts {
 	off: boolean;
 	/** The seq that the grid shows. */
 	seq(): number;
+	/** The other tabs of the book, for formulas that read them. */
+	others: OtherTabsSource;
+	/** What the server has stored of the first cells: contents, and the values of formulas. */
+	stored(): Promise<StoredValues>;
+}
+
+/** Cells as of a seq. */
+export interface StoredValues {
+	seq: number;
+	cells: [row: number, col: number, content: string][];
 }
 
 type Matrix = IObjectMatrixPrimitiveType<Nullable<ICellData>>;
@@ -87,8 +104,12 @@ export class Computing {
 	private careful = false;
 	private failures = 0;
 	private isReady = false;
-	private at: (Place & { formula: string }) | null = null;
+	private hasResults = false;
+	private at: (Place & { tab: number; formula: string }) | null = null;
 	private silentTicks = 0;
+	/** Tabs for which the worker waits. */
+	private readonly wanted = new Set<number>();
+	private wantNames = () => {};
 	private ticking: ReturnType<typeof setInterval> | undefined;
 	private slow: ReturnType<typeof setTimeout> | undefined;
 	private filled: Filled = {};
@@ -241,9 +262,33 @@ export class Computing {
 		if (this.hidden) this.post({ t: 'hidden', n: ++this.n, rows: this.hidden.split(',').map(Number) });
 		this.movedAt = this.n;
 		this.rows = Object.keys(this.parts.sheet.getCellMatrix().getMatrix()).map(Number);
+		this.hearOthers();
+		if (!this.slow) void this.showStored();
 		this.slow ??= setTimeout(() => this.parts.events.onSlow(), slowMs);
 		this.ticking = setInterval(() => this.tick(), tickMs);
 		this.sendRows();
+	}
+
+	private hearOthers(): void {
+		this.wanted.clear();
+		let areNamesTold = false;
+		this.wantNames = () => void (areNamesTold || this.wanted.add(namesWanted));
+		this.parts.others.listen({
+			names: (names) => {
+				areNamesTold = true;
+				this.wanted.delete(namesWanted);
+				this.post({ t: 'names', n: ++this.n, names });
+			},
+			edits: (tab, edits, seq, isHere) => {
+				if (isHere) this.wanted.delete(tab);
+				this.post({ t: 'edits', n: ++this.n, tab, edits, seq, isHere });
+			},
+			state: (tab, state) => {
+				if (state === 'refused') this.wanted.delete(tab);
+				else this.wanted.add(tab);
+				this.post({ t: 'tab', n: ++this.n, tab, state });
+			},
+		});
 	}
 
 	/** Sends some rows, and goes on when the page has done what else there is to do. */
@@ -266,6 +311,7 @@ export class Computing {
 		clearInterval(this.ticking);
 		this.worker?.terminate();
 		this.worker = null;
+		this.parts.others.close();
 		this.rows = null;
 		this.retrying = undefined;
 		this.at = null;
@@ -284,7 +330,13 @@ export class Computing {
 			case 'ready':
 				this.isReady = true;
 				return;
+			case 'wants':
+				for (const tab of message.tabs) this.wanted.add(tab);
+				this.wantNames();
+				this.parts.others.want(message.tabs);
+				return;
 			case 'results':
+				this.hasResults = true;
 				if (message.n >= this.movedAt) this.show(message.values, message.filled, message.spills);
 				return;
 			case 'done':
@@ -299,7 +351,7 @@ export class Computing {
 	/** A tab that has stood still itself gets several messages before the next tick. */
 	private tick(): void {
 		this.tellSeq();
-		if (this.done >= this.n || this.rows) {
+		if (this.done >= this.n || this.rows || this.wanted.size > 0) {
 			this.silentTicks = 0;
 			return;
 		}
@@ -315,7 +367,7 @@ export class Computing {
 			return;
 		}
 		this.stopped.push(at.formula);
-		this.parts.events.onStopped(at);
+		if (at.tab === 0) this.parts.events.onStopped(at);
 		if (this.stopped.length >= mostStopped) this.turnOff();
 		else this.begin();
 	}
@@ -343,6 +395,17 @@ export class Computing {
 	}
 
 	// ---- results ----
+
+	/** While the worker is loaded and computes, formulas show the values that the server has stored. */
+	private async showStored(): Promise<void> {
+		const stored = await this.parts.stored().catch(() => null);
+		if (!stored || this.hasResults || !this.worker || stored.seq !== this.parts.seq()) return;
+		this.show(
+			stored.cells.map(([row, col, content]): Result => [row, col, cellOfContent(content)]).filter(([, , cell]) => !cell?.f && cell?.v !== notComputed),
+			[],
+			[],
+		);
+	}
 
 	private showTexts(places: Place[]): void {
 		this.show(

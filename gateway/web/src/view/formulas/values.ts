@@ -1,20 +1,8 @@
 // values.ts - between cells of Univer's model and what the worker is told, and tells.
-import { CellValueType } from '@univerjs/core';
 import type { ICellData, IStyleData, Nullable, Styles } from '@univerjs/core';
 
 export function isFormulaCell(cell: Nullable<ICellData>): boolean {
 	return !!cell && Boolean(cell.f || cell.si);
-}
-
-/** The value of a cell without a formula; undefined: it is empty. */
-export function valueOf(cell: Nullable<ICellData>): number | string | boolean | undefined {
-	if (!cell) return undefined;
-	if (cell.p?.body) return cell.p.body.dataStream.replace(/\r\n$/, '').replace(/\r/g, '\n');
-	const { v, t } = cell;
-	if (v === null || v === undefined || v === '') return undefined;
-	if (t === CellValueType.BOOLEAN) return v === 1 || v === true || v === '1';
-	if (t === CellValueType.NUMBER && !Number.isNaN(Number(v))) return Number(v);
-	return t === CellValueType.STRING || t === CellValueType.FORCE_STRING ? String(v) : v;
 }
 
 /** The number format of a cell that follows from the result of its formula. It is in the grid only. */

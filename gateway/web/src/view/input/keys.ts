@@ -7,7 +7,7 @@ import { SheetsSelectionsService } from '@univerjs/sheets';
 import { IShortcutService, KeyCode, MetaKeys } from '@univerjs/ui';
 import type { Place } from '../../v2/messages';
 import { moveCursor } from './cell-editor';
-import { cellOfContent } from '../cells/cell';
+import { cellOfContent } from '../../cell';
 import { openMenu } from './menu';
 import { canvasOf, hasContent, reveal, select, selectionOf, type GridParts } from '../parts';
 

@@ -6,7 +6,7 @@ import { AFTER_CELL_EDIT, BEFORE_CELL_EDIT, SheetInterceptorService } from '@uni
 import { formatTime, numberContent, parseContent } from '../../content';
 import { localeOf } from '../../paste/locale';
 import { typedText, typedValue } from '../../paste/value';
-import { cellOfContent, contentOfCell, documentOf, textOfDocument } from '../cells/cell';
+import { cellOfContent, contentOfCell, documentOf, textOfDocument } from '../../cell';
 import { withoutDerived } from '../formulas/values';
 import type { GridParts } from '../parts';
 

@@ -1,12 +1,12 @@
 // formulas.test.ts - what the worker computes: values, arrays, circles, limits.
 import { describe, expect, test, vi } from 'vitest';
-import { Calculation } from '../src/formulas/calculation';
-import { Evaluator } from '../src/formulas/evaluator';
-import type { Formula } from '../src/formulas/cells';
-import type { FromWorker } from '../src/formulas/messages';
-import { Reads } from '../src/formulas/reads';
-import type { Range } from '../src/v2/messages';
-import { randomOf } from './person';
+import { Calculation } from '../../src/formulas/calculation';
+import { Evaluator } from '../../src/formulas/evaluator';
+import type { Area, Formula } from '../../src/formulas/cells';
+import type { FromWorker } from '../../src/formulas/messages';
+import { Reads } from '../../src/formulas/reads';
+import { randomOf } from '../person';
+import { data, randomFormulas } from './random_formulas';
 
 const evaluator = new Evaluator();
 const columns = (name: string): number => [...name].reduce((sum, letter) => sum * 26 + letter.charCodeAt(0) - 64, 0) - 1;
@@ -38,6 +38,8 @@ class Computed {
 			failed: (error: unknown) => this.failures.push(error),
 		};
 		this.calculation = new Calculation(evaluator, options);
+		// It is in no book.
+		this.calculation.setNames(0, []);
 	}
 
 	private hear(message: FromWorker): void {
@@ -153,10 +155,12 @@ describe('limits', () => {
 				A5: '=SUM(MUNIT(1E6))',
 				A6: '=SUM(RANDARRAY(1E5,1E5))',
 			},
+			...{ B1: '=SUM(EXPAND(SEQUENCE(100000),,16384))', B2: '=SUM(EXPAND(SEQUENCE(1,16000),1000000))' },
+			...{ B5: '=SUM(WRAPROWS(1,1E9))', B6: '=COLUMNS(EXPAND({1,2},2,3))' },
 			...{ A7: '=SEQUENCE(600000)', A8: '=REDUCE("ab",SEQUENCE(40),LAMBDA(a,b,a&a))', A9: '=ROWS(A1:XFD16777216)' },
 		};
 		const shown = await values(contents, ...Object.keys(contents));
-		expect(shown).toEqual(['#NUM!', '#NUM!', '#VALUE!', '#NUM!', '#NUM!', '#NUM!', '#NUM!', '#VALUE!', 16777216]);
+		expect(shown).toEqual(['#NUM!', '#NUM!', '#VALUE!', '#NUM!', ...Array<string>(5).fill('#NUM!'), 3, '#NUM!', '#VALUE!', 16777216]);
 	});
 });
 
@@ -291,14 +295,15 @@ describe('which formulas have read a cell', () => {
 	test('those that a search of all of them finds', () => {
 		const random = randomOf(7);
 		const reads = new Reads();
-		const all = new Map<Formula, Range[]>();
+		const all = new Map<Formula, Area[]>();
 		const highest = 3000;
+		const tabs = [0, 1, 255];
 		for (let i = 0; i < 2000; i++) {
 			const formula = { text: `${i}` } as Formula;
 			const ranges = Array.from({ length: 1 + random(3) }, () => {
 				const [row, col] = [random(highest), random(6)];
 				const [height, width] = [[1, 2, 3, 256, 257, 1000][random(6)]!, 1 + random(3)];
-				return range(row, col, row + height - 1, col + width - 1);
+				return { ...range(row, col, row + height - 1, col + width - 1), tab: tabs[random(3)]! };
 			});
 			reads.add(formula, ranges);
 			all.set(formula, ranges);
@@ -308,10 +313,12 @@ describe('which formulas have read a cell', () => {
 			all.delete(other!);
 		}
 		for (let i = 0; i < 500; i++) {
-			const [row, col] = [random(highest + 1000), random(9)];
+			const [row, col, tab] = [random(highest + 1000), random(9), tabs[random(3)]!];
 			const found = new Set<Formula>();
-			reads.find({ row, col }, (formula) => found.add(formula));
-			const expected = [...all].filter(([, ranges]) => ranges.some((of) => row >= of.row && row <= of.toRow && col >= of.col && col <= of.toCol));
+			reads.find(row, col, tab, (formula) => found.add(formula));
+			const expected = [...all].filter(([, ranges]) =>
+				ranges.some((of) => tab === of.tab && row >= of.row && row <= of.toRow && col >= of.col && col <= of.toCol),
+			);
 			expect(found).toEqual(new Set(expected.map(([formula]) => formula)));
 		}
 	});
@@ -368,4 +375,91 @@ describe('pages with the same log show the same values', () => {
 		}
 		expect(Math.min(cycles, blocked)).toBeGreaterThan(times / 10);
 	});
+});
+
+describe('a value follows from what its formula reads, whatever was computed before', () => {
+	/** Each formula alone, and behind the others. */
+	async function expectValues(data: Record<string, string | number | boolean>, before: string[], wanted: Record<string, unknown>): Promise<void> {
+		const sheet = new Computed();
+		await sheet.write(data);
+		await sheet.write(Object.fromEntries(before.map((formula, i) => [`Y${i + 1}`, formula])));
+		const formulas = Object.keys(wanted);
+		await sheet.write(Object.fromEntries(formulas.map((formula, i) => [`Z${i + 1}`, formula])));
+		const shown = sheet.of(...formulas.map((_, i) => `Z${i + 1}`));
+		expect(Object.fromEntries(formulas.map((formula, i) => [formula, shown[i]]))).toEqual(wanted);
+	}
+
+	test('SORT() leaves the range as it is', () => expectValues({ A1: 3, A2: 1, A3: 2 }, ['=SORT(A1:A3)'], { '=INDEX(A1:A3,1)': 3, '=INDEX(A1:A3,2)': 1 }));
+
+	test('SUMIF() leaves the cell as it is from which on it adds up', () =>
+		expectValues({ A1: 3, A2: 1, A3: 2, B1: 5 }, ['=SUMIF(A1:A3,">1",B1)'], { '=B1': 5, '=B1+1': 6, '=ROWS(B1)': 1 }));
+
+	test('comparisons with a column', () =>
+		expectValues({ A1: 1, A2: '12', A3: 'Text', A5: true, A6: 2.5 }, ['=SUM(--(A1:A6=2))', '=SUM(--(A1:A6=3))', '=SUM(--(A1:A6=4))', '=A1=10', '=A1:A6<>1'], {
+			'=SUM(--(A1:A6=12))': 0,
+			'=SUM(--(A1:A6="12"))': 1,
+			'=SUM(--(A1:A6=0))': 1,
+			'=SUM(--(A1:A6=1))': 1,
+			'=SUM(--EXACT(A1:A6,"text"))': 0,
+			'=MOD(1,A1=10)': '#DIV/0!',
+			'=ISLOGICAL(A4=5)': 1,
+			'=COMPARE(1,2)': 0,
+		}));
+
+	test.each([3, 4])('random formulas in any order: seed %i', async (seed) => {
+		const contents = Object.fromEntries(
+			data.flatMap((line, row) => line.map((content, col) => [`${'ABCDEFG'[col]}${row + 1}`, content])).filter(([, content]) => content !== ''),
+		);
+		const formulas = randomFormulas(seed, 2000).map((formula, i) => [`${'KLMNOPQRST'[i % 10]}${Math.floor(i / 10) + 1}`, formula] as const);
+		const values = async (order: (readonly [string, string])[]) => {
+			const sheet = new Computed();
+			await sheet.write({ ...contents, ...Object.fromEntries(order) });
+			return Object.fromEntries(formulas.map(([name, formula]) => [`${name}${formula}`, sheet.of(name)[0]]));
+		};
+		expect(await values([...formulas].reverse())).toEqual(await values(formulas));
+	});
+});
+
+test('numbers as people write them, in formulas and in criteria', async () => {
+	const sheet = new Computed();
+	await sheet.write({ A1: 1, A2: 2, A3: 3 });
+	const wanted: Record<string, unknown> = {
+		...{ '=1.50+1': 2.5, '=.5*2': 1, '=1e5': 100000, '=1E-3*1000': 1, '=007+1': 8, '=5.': 5, '=-0.10': -0.1, '=1.0=1': 1, '=10.0>9.0': 1 },
+		...{ '=IF(A2>1.50,"right","wrong")': 'right', '=COUNTIF(A1:A3,">="&1.50)': 2, '=COUNTIF(A1:A3,">1.0")': 2, '=SUMIF(A1:A3,"2.00")': 2 },
+		...{ '=VLOOKUP(2.0,A1:A3,1,FALSE)': 2, '=MATCH(1.0,{1,2},0)': 1, '=SUM({1.50,2.0})': 3.5, '="1.50"&""': '1.50', '="007"': '007', '=LEN("1.0")': 3 },
+	};
+	await sheet.write(Object.fromEntries(Object.keys(wanted).map((formula, i) => [`C${i + 1}`, formula])));
+	expect(Object.fromEntries(Object.keys(wanted).map((formula, i) => [formula, sheet.of(`C${i + 1}`)[0]]))).toEqual(wanted);
+});
+
+test('quoted texts are texts, whatever they look like', async () => {
+	const sheet = new Computed();
+	await sheet.write({ A1: '1E5', A2: '50%', A3: '1/2' });
+	const wanted: Record<string, unknown> = {
+		...{ '=LEN("1E5")': 3, '=LEFT("1E-3",2)': '1E', '=UPPER("1e-3")': '1E-3', '=CONCATENATE("1E5","-7")': '1E5-7', '=EXACT("1E5","100000")': 0 },
+		...{ '=ISTEXT("1E5")': 1, '=IF(TRUE,"12E3")': '12E3', '="id "&IF(TRUE,"3E10","")': 'id 3E10', '=MATCH("1E5",A1:A3,0)': 1, '=FIND("1E5",A1)': 1 },
+		...{ '=SWITCH(A1,"1E5","yes","no")': 'yes', '=SUBSTITUTE(A1,"1E5","yes")': 'yes', '=IF(TRUE,"1/2")': '1/2', '=IF(TRUE,"50%")': '50%' },
+		...{ '=ISTEXT("2024-01-31")': 1, '=IF(TRUE,"2024-01-31")&""': '2024-01-31', '=IFS(TRUE,"10:30")': '10:30', '=VLOOKUP("50%",A1:A3,1,FALSE)': '50%' },
+		...{ '=XLOOKUP("1/2",A1:A3,A1:A3)': '1/2', '=IFERROR(1/0,"$5")': '$5', '=CHOOSE(1,"1,500")': '1,500', '=REPT("1E5",2)': '1E51E5' },
+		// Functions of dates and numbers read them.
+		...{
+			'=YEAR("2024-01-31")': 2024,
+			'=DATEVALUE("2024-01-31")': 45322,
+			'=EDATE("2024-01-31",1)=DATE(2024,2,29)': 1,
+			'=VALUE("50%")': 0.5,
+			'=TEXT("2024-01-31","yyyy")': '2024',
+		},
+	};
+	await sheet.write(Object.fromEntries(Object.keys(wanted).map((formula, i) => [`C${i + 1}`, formula])));
+	expect(Object.fromEntries(Object.keys(wanted).map((formula, i) => [formula, sheet.of(`C${i + 1}`)[0]]))).toEqual(wanted);
+});
+
+test('EDATE() ends in the month', async () => {
+	const sheet = new Computed();
+	const wanted: Record<string, unknown> = {
+		...{ '=EDATE(DATE(2024,1,31),1)=DATE(2024,2,29)': 1, '=EDATE(DATE(2024,2,29),12)=DATE(2025,2,28)': 1, '=EDATE(DATE(2024,3,31),-1)=DATE(2024,2,29)': 1 },
+		...{ '=EDATE(DATE(2024,1,15),1)=DATE(2024,2,15)': 1, '=SUM(EDATE(DATE(2024,1,31),{1,2}))=DATE(2024,2,29)+DATE(2024,3,31)': 1, '=EDATE("x",1)': '#VALUE!' },
+	};
+	await sheet.write(Object.fromEntries(Object.keys(wanted).map((formula, i) => [`C${i + 1}`, formula])));
+	expect(Object.fromEntries(Object.keys(wanted).map((formula, i) => [formula, sheet.of(`C${i + 1}`)[0]]))).toEqual(wanted);
 });

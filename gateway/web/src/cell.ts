@@ -1,9 +1,9 @@
 // cell.ts - converts between the text of a cell (content.ts) and Univer's cell data.
 import { CellValueType } from '@univerjs/core';
 import type { ICellData, IDocumentData, IStyleData, Nullable, Styles } from '@univerjs/core';
-import { formattedContent, isNumberText, parseContent, textContent } from '../../content';
-import { isTextFormat } from '../../paste/value';
-import { knownStyle } from '../../style';
+import { formattedContent, isNumberText, parseContent, textContent } from './content';
+import { isTextFormat } from './paste/value';
+import { knownStyle } from './style';
 
 const formatted = (number: number, pattern: string): ICellData => ({ v: number, t: CellValueType.NUMBER, s: { n: { pattern } } });
 
@@ -126,4 +126,15 @@ export function contentOfCell(cell: Nullable<ICellData>, formula: Nullable<strin
 	if (cell.t === CellValueType.FORCE_STRING) return textContent(String(v));
 	if (typeof v === 'number') return formattedContent(v, style?.n?.pattern);
 	return textContent(String(v));
+}
+
+/** The value of a cell without a formula; undefined: it is empty. */
+export function valueOf(cell: Nullable<ICellData>): number | string | boolean | undefined {
+	if (!cell) return undefined;
+	if (cell.p?.body) return cell.p.body.dataStream.replace(/\r\n$/, '').replace(/\r/g, '\n');
+	const { v, t } = cell;
+	if (v === null || v === undefined || v === '') return undefined;
+	if (t === CellValueType.BOOLEAN) return v === 1 || v === true || v === '1';
+	if (t === CellValueType.NUMBER && !Number.isNaN(Number(v))) return Number(v);
+	return t === CellValueType.STRING || t === CellValueType.FORCE_STRING ? String(v) : v;
 }

@@ -2,7 +2,7 @@
  * person_name.c - characters that names may not have (Unicode 15: categories Cc, Cf, Cs, Co, Zl, Zp, noncharacters, and
  * letters that are blank). See person_name.h.
  */
-#include "common/person_name.h"
+#include "support/person_name.h"
 
 #include <string.h>
 

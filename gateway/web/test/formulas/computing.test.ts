@@ -1,169 +1,10 @@
 // computing.test.ts - tests view/formulas: the messages to the worker, and the results in the grid.
-import { ICommandService, type IWorkbookData, LocaleType, LogLevel, Univer, UniverInstanceType, type Workbook } from '@univerjs/core';
-import { FormulaDataModel, UniverFormulaEnginePlugin } from '@univerjs/engine-formula';
-import { UniverSheetsPlugin } from '@univerjs/sheets';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { Calculation } from '../src/formulas/calculation';
-import { Evaluator } from '../src/formulas/evaluator';
-import { setZone } from '../src/formulas/functions';
-import type { FromWorker, ToWorker } from '../src/formulas/messages';
-import type { Place, StructureEdit } from '../src/v2/messages';
-import { Contents } from '../src/view/cells/contents';
-import { Computing, type WorkerLike } from '../src/view/formulas/computing';
-import { withoutDerived } from '../src/view/formulas/values';
-import { randomOf } from './person';
-
-const evaluator = new Evaluator();
-const structureMutations = { insertRows: 'insert-row', insertColumns: 'insert-col', deleteRows: 'remove-rows', deleteColumns: 'remove-col' };
-const ids = { unitId: 'page', subUnitId: 'page' };
-const wait = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
-const placeOf = (name: string): Place => ({ row: Number(name.slice(1)) - 1, col: name.charCodeAt(0) - 65 });
-
-/** Computes in this thread. What both sides say waits in a queue, as between threads. */
-class TestWorker implements WorkerLike {
-	onmessage: ((event: never) => void) | null = null;
-	onerror: ((event: never) => void) | null = null;
-	ended = false;
-	heard: ToWorker[] = [];
-	private calculation: Calculation | undefined;
-
-	postMessage(message: ToWorker): void {
-		this.heard.push(structuredClone(message));
-		setTimeout(() => this.hear(message), 0);
-	}
-
-	terminate(): void {
-		this.ended = true;
-	}
-
-	say(data: FromWorker): void {
-		if (!this.ended) this.onmessage?.({ data } as never);
-	}
-
-	protected hear(message: ToWorker): void {
-		if (this.ended) return;
-		if (message.t === 'start') {
-			const post = (data: FromWorker) => void setTimeout(() => this.say(structuredClone(data)), 0);
-			const failed = (error: unknown) => {
-				throw error;
-			};
-			this.calculation = new Calculation(evaluator, { stopped: new Set(message.stopped), careful: message.careful, post, pause: wait, failed });
-			evaluator.changedAll();
-			post({ t: 'ready' });
-		} else if (message.t === 'cells') this.calculation!.set(message.n, message.cells, message.formulas, message.more);
-		else if (message.t === 'move') this.calculation!.move(message.n, message.change);
-		else if (message.t === 'hidden') this.calculation!.hide(message.n, message.rows);
-		else if (message.t === 'seq') this.calculation!.draw(message.n, message.seq);
-		else {
-			setZone(message.zone);
-			this.calculation!.redraw(message.n);
-		}
-	}
-}
-
-/** A worker that answers nothing by itself. */
-class Mute extends TestWorker {
-	protected override hear(): void {}
-}
-
-/** A grid of Univer without its UI, and its formulas. */
-class Page {
-	readonly workers: TestWorker[] = [];
-	readonly events: string[] = [];
-	readonly univer = new Univer({ locale: LocaleType.EN_US, locales: { [LocaleType.EN_US]: {} }, logLevel: LogLevel.SILENT, override: [] });
-	readonly book: Workbook;
-	readonly contents: Contents;
-	readonly computing: Computing;
-	readonly commands: ICommandService;
-	seq = 1;
-	private computed = 0;
-	private arrays: Record<number, Record<number, { v: unknown }>> = {};
-
-	constructor(make: () => TestWorker = () => new TestWorker()) {
-		this.univer.registerPlugin(UniverFormulaEnginePlugin, { notExecuteFormula: true });
-		this.univer.registerPlugin(UniverSheetsPlugin, { notExecuteFormula: true });
-		this.book = this.univer.createUnit<Partial<IWorkbookData>, Workbook>(UniverInstanceType.UNIVER_SHEET, {
-			id: 'page',
-			sheetOrder: ['page'],
-			sheets: { page: { id: 'page', name: 'Page', rowCount: 60, columnCount: 20 } },
-		});
-		const injector = this.univer.__getInjector();
-		this.commands = injector.get(ICommandService);
-		const formulas = injector.get(FormulaDataModel);
-		this.commands.onCommandExecuted(({ id, params }) => {
-			if (id === 'formula.mutation.set-array-formula-data')
-				this.arrays = structuredClone((params as { arrayFormulaCellData: never }).arrayFormulaCellData['page']['page']);
-		});
-		const { book, commands } = this;
-		const sheet = book.getSheetBySheetId('page')!;
-		const extent = { growTo() {} } as never;
-		this.contents = new Contents({
-			book,
-			sheet,
-			commands,
-			formulas,
-			extent,
-			heights: { changed() {} } as never,
-			onShown() {},
-			onFilled: (cells) => this.computing.note(cells),
-		});
-		this.computing = new Computing({
-			...{ book, sheet, commands, model: formulas, extent, off: false, seq: () => this.seq },
-			contentAt: (row, col) => this.contents.contentAt(row, col),
-			makeWorker: () => {
-				this.workers.push(make());
-				return this.workers.at(-1)!;
-			},
-			events: {
-				onStopped: ({ row, col }) => this.events.push(`stopped ${row},${col}`),
-				onSlow: () => this.events.push('slow'),
-				onComputed: () => this.computed++,
-				onOff: () => this.events.push('off'),
-			},
-		});
-	}
-
-	get worker(): TestWorker {
-		return this.workers.at(-1)!;
-	}
-
-	/** What others, or the user, write. */
-	write(contents: Record<string, string>): void {
-		this.contents.apply(Object.entries(contents).map(([name, content]) => ({ ...placeOf(name), content })));
-	}
-
-	move(change: StructureEdit): void {
-		const ofRows = change.kind.endsWith('Rows');
-		const [first, last] = [change.at, change.at + change.n - 1];
-		const range = ofRows ? { startRow: first, endRow: last, startColumn: 0, endColumn: 19 } : { startRow: 0, endRow: 59, startColumn: first, endColumn: last };
-		this.commands.syncExecuteCommand(`sheet.mutation.${structureMutations[change.kind]}`, { ...ids, range }, { fromCollab: true });
-		this.computing.move(change);
-	}
-
-	async settled(): Promise<void> {
-		const before = this.computed;
-		await vi.waitUntil(() => this.computed > before, { timeout: 30000, interval: 1 });
-	}
-
-	raw(name: string) {
-		const { row, col } = placeOf(name);
-		return this.book.getSheetBySheetId('page')!.getCellRaw(row, col);
-	}
-
-	/** The value and the number format that a cell shows. */
-	of(...names: string[]): unknown[] {
-		return names.map((name) => this.raw(name)?.v ?? null);
-	}
-
-	/** What arrays fill. */
-	filled(...names: string[]): unknown[] {
-		return names.map((name) => this.arrays[placeOf(name).row]?.[placeOf(name).col]?.v ?? null);
-	}
-
-	format(name: string): string | undefined {
-		return this.book.getStyles().getStyleByCell(this.raw(name))?.n?.pattern;
-	}
-}
+import type { ToWorker } from '../../src/formulas/messages';
+import type { StoredValues } from '../../src/view/formulas/computing';
+import { withoutDerived } from '../../src/view/formulas/values';
+import { ids, Mute, Page, placeOf, TestWorker, wait } from './computing_page';
+import { randomOf } from '../person';
 
 let page: Page;
 const open = (make?: () => TestWorker): Page => (page = new Page(make));
@@ -338,6 +179,40 @@ describe('a format that follows from a result', () => {
 	});
 });
 
+test('until the worker answers, formulas show what the server has stored', async () => {
+	const cells: StoredValues['cells'] = [
+		[0, 0, '5'],
+		[0, 1, '2024-01-31'],
+		[0, 2, 'old'],
+		[1, 0, "'12"],
+		[1, 1, '#DIV/0!'],
+		[1, 2, '=B1'],
+	];
+	const formulas = { A1: '=D1', B1: '=D2', C1: 'new', A2: '=D3', B2: '=1/0', C2: '=D4' };
+	open(() => new Mute()).stored = async () => ({ seq: 1, cells });
+	page.write(formulas);
+	await vi.waitUntil(() => page.of('A1')[0] === 5);
+	expect(page.of('A1', 'B1', 'C1', 'A2', 'B2', 'C2')).toEqual([5, 45322, 'new', '12', '#DIV/0!', null]);
+	expect(page.contents.contentAt(0, 1)).toBe('=D2');
+	page.computing.dispose();
+
+	// of another state, or after the worker's results: nothing
+	const answer = Promise.resolve({ seq: 2, cells });
+	open(() => new Mute()).stored = () => answer;
+	page.write(formulas);
+	await answer.then(wait);
+	expect(page.of('A1', 'B1')).toEqual([null, null]);
+	page.computing.dispose();
+	let give!: (stored: StoredValues) => void;
+	const late = new Promise<StoredValues>((resolve) => (give = resolve));
+	open().stored = () => late;
+	page.write({ A1: '=D1+1', D1: '6' });
+	await page.settled();
+	give({ seq: 1, cells });
+	await late.then(wait);
+	expect(page.of('A1')).toEqual([7]);
+});
+
 test('a formula is named as the one that takes too long only while it is computed', async () => {
 	vi.useFakeTimers();
 	try {
@@ -345,14 +220,14 @@ test('a formula is named as the one that takes too long only while it is compute
 		await vi.advanceTimersByTimeAsync(100);
 		const [first] = page.workers;
 		first!.say({ t: 'ready' });
-		first!.say({ t: 'at', row: 0, col: 0, formula: '=B1' });
+		first!.say({ t: 'at', tab: 0, row: 0, col: 0, formula: '=B1' });
 		first!.say({ t: 'done', n: (first!.heard.at(-1) as { n: number }).n });
 		page.write({ B1: '2' });
 		await vi.advanceTimersByTimeAsync(6000);
 		expect([page.events, page.workers.length, first!.ended]).toEqual([[], 2, true]);
 		expect(page.worker.heard[0]).toEqual({ t: 'start', stopped: [], careful: true });
 		page.worker.say({ t: 'ready' });
-		page.worker.say({ t: 'at', row: 0, col: 0, formula: '=B1' });
+		page.worker.say({ t: 'at', tab: 0, row: 0, col: 0, formula: '=B1' });
 		await vi.advanceTimersByTimeAsync(6000);
 		expect(page.events).toEqual(['stopped 0,0']);
 		expect(page.worker.heard[0]).toEqual({ t: 'start', stopped: ['=B1'], careful: true });
@@ -403,7 +278,7 @@ test('the array of a formula that is stopped goes', async () => {
 		isStuck = true;
 		page.write({ B1: '4' });
 		await vi.advanceTimersByTimeAsync(100);
-		page.worker.say({ t: 'at', row: 0, col: 0, formula: '=SEQUENCE(B1)' });
+		page.worker.say({ t: 'at', tab: 0, row: 0, col: 0, formula: '=SEQUENCE(B1)' });
 		await vi.advanceTimersByTimeAsync(6000);
 		expect(page.events).toEqual(['stopped 0,0']);
 		expect([...page.of('A1'), ...page.filled('A2', 'A3')]).toEqual(['#CALC!', null, null]);

@@ -1,0 +1,30 @@
+// messages.ts - what the main thread (conversion.ts) and the thread that converts a workbook (thread.ts) tell each other.
+import type { Code, NotCarried, Where } from './read/refused';
+
+export type ToThread =
+	/** The next bytes of the file. */
+	| { t: 'bytes'; bytes: Uint8Array }
+	/** They are all there: read the workbook. uid: the author of the edits. */
+	| { t: 'read'; uid: number }
+	/** Write a workbook with these tabs. */
+	| { t: 'write'; names: string[] }
+	| { t: 'tab'; name: string; colour: string | null; hidden: boolean; properties: Uint8Array | null }
+	/** Streams of sheet.read_cells() of the tab that was named last: contents, then values of formulas. */
+	| { t: 'cells'; bytes: Uint8Array }
+	| { t: 'values'; bytes: Uint8Array }
+	/** There are no more tabs. */
+	| { t: 'end' }
+	/** What the thread has sent is done. */
+	| { t: 'took' };
+
+export type FromThread =
+	/** The next tab of the workbook that is read. */
+	| { t: 'tab'; name: string }
+	/** Edits of this tab, as sheet.apply() takes them. */
+	| { t: 'edits'; bytes: Uint8Array }
+	| { t: 'endTab'; colour: string | null; hidden: boolean }
+	| { t: 'read'; lost: NotCarried[]; kept: NotCarried[] }
+	/** The next bytes of the workbook that is written. */
+	| { t: 'file'; bytes: Uint8Array }
+	| { t: 'written' }
+	| { t: 'refused'; code: Code; reason: string; where: Where };

@@ -1,0 +1,122 @@
+// thread.ts - a thread that converts one workbook. It has no connection: what it reads and makes goes through the main thread, which
+// says what is done, so that little waits there.
+import { parentPort } from 'node:worker_threads';
+import { ByteReader, ByteWriter } from '../../gateway/web/src/v2/bytes';
+import { readStoredProperties, writeEdits } from '../../gateway/web/src/v2/edits';
+import type { Edit } from '../../gateway/web/src/v2/messages';
+import { PropertySet } from '../../gateway/web/src/v2/properties';
+import type { FromThread, ToThread } from './messages';
+import { Refused } from './read/refused';
+import { WorkbookReader } from './read/workbook';
+import { Cells } from './write/cells';
+import type { Tab } from './write/tab';
+import { WorkbookWriter } from './write/workbook';
+
+const port = parentPort!;
+/** Messages that the main thread has not done yet. */
+const mostSent = 3;
+const partBytes = 262_144;
+
+let sent = 0;
+let onTook: (() => void) | undefined;
+
+async function send(message: FromThread): Promise<void> {
+	sent++;
+	port.postMessage(message);
+	while (sent >= mostSent) await new Promise<void>((resolve) => (onTook = resolve));
+}
+
+function batchOf(uid: number, edits: Edit[]): Uint8Array {
+	const to = new ByteWriter();
+	to.byte(1);
+	to.number(0);
+	to.number(0);
+	writeEdits(
+		to,
+		edits.map((edit) => ({ ...edit, uid })),
+	);
+	return to.finish();
+}
+
+const received: Uint8Array[] = [];
+
+async function read(uid: number): Promise<void> {
+	const { lost, kept } = await WorkbookReader.read(Buffer.concat(received), {
+		tab: (name) => send({ t: 'tab', name }),
+		edits: (edits) => send({ t: 'edits', bytes: batchOf(uid, edits) }),
+		endTab: (colour, hidden) => send({ t: 'endTab', colour, hidden }),
+	});
+	await send({ t: 'read', lost, kept });
+}
+
+let writer: WorkbookWriter;
+let tab: Tab | undefined;
+let output: Promise<void>;
+
+/** The file, in parts of one size. */
+async function sendOutput(): Promise<void> {
+	let parts: Buffer[] = [];
+	let length = 0;
+	for await (const chunk of writer.output) {
+		parts.push(chunk as Buffer);
+		length += (chunk as Buffer).length;
+		if (length < partBytes) continue;
+		const bytes = Buffer.concat(parts);
+		let at = 0;
+		for (; bytes.length - at >= partBytes; at += partBytes) await send({ t: 'file', bytes: bytes.subarray(at, at + partBytes) });
+		parts = [bytes.subarray(at)];
+		length = bytes.length - at;
+	}
+	if (length > 0) await send({ t: 'file', bytes: Buffer.concat(parts) });
+}
+
+async function endTab(): Promise<void> {
+	if (tab) await writer.addTab(tab);
+	tab = undefined;
+}
+
+async function take(message: ToThread): Promise<void> {
+	switch (message.t) {
+		case 'bytes':
+			received.push(message.bytes);
+			return;
+		case 'read':
+			return read(message.uid);
+		case 'write':
+			writer = new WorkbookWriter(message.names);
+			output = sendOutput();
+			return;
+		case 'tab': {
+			await endTab();
+			const properties = new PropertySet();
+			if (message.properties) for (const property of readStoredProperties(new ByteReader(message.properties))) properties.put(property);
+			tab = { name: message.name, colour: message.colour, hidden: message.hidden, properties, cells: new Cells() };
+			return;
+		}
+		case 'cells':
+			return tab!.cells.add(message.bytes);
+		case 'values':
+			return tab!.cells.addValues(message.bytes);
+		case 'end':
+			await endTab();
+			await writer.end();
+			await output;
+			return send({ t: 'written' });
+	}
+}
+
+// One after the other. Other errors than these end the thread.
+let queue = Promise.resolve();
+port.on('message', (message: ToThread) => {
+	if (message.t === 'took') {
+		sent--;
+		onTook?.();
+		return;
+	}
+	queue = queue
+		.then(() => take(message))
+		.catch((error: unknown) => {
+			if (!(error instanceof Refused)) throw error;
+			return send({ t: 'refused', code: error.code, reason: error.message, where: error.where });
+		});
+});

@@ -1,0 +1,203 @@
+// cells.ts - the cells of a sheet as a workbook has them.
+import { cellName, parseContent, rangeName, type TypedValue } from '../../../gateway/web/src/content';
+import { keyOf } from '../../../gateway/web/src/formulas/cells';
+import { ByteReader } from '../../../gateway/web/src/v2/bytes';
+import { readBatches } from '../../../gateway/web/src/v2/edits';
+import { maxCols } from '../../../gateway/web/src/v2/lines';
+import { isProperty, isStructure, type Range, type Style } from '../../../gateway/web/src/v2/messages';
+import { readLink, withPrefixes } from '../formulas';
+import { Refused } from '../read/refused';
+import type { StyleTables } from './styles';
+import { escapeXml } from './xml';
+
+interface Cell {
+	content: string;
+	style: Style;
+}
+
+/** The errors that all programs know. */
+const errors = new Set(['#NULL!', '#DIV/0!', '#VALUE!', '#REF!', '#NAME?', '#NUM!', '#N/A']);
+/** Programs show no more links of a sheet. */
+const mostLinks = 65_000;
+
+const textFormat = '@';
+const patternOf = (style: Style): string | undefined => (style?.['n'] as { pattern?: string } | null | undefined)?.pattern;
+
+/** The number format in which a date or a time is shown that has none, as in the page (cell.ts). */
+function impliedFormat(value: TypedValue): string | undefined {
+	if (value.kind === 'date') return value.hasTime ? 'yyyy-mm-dd hh:mm:ss' : 'yyyy-mm-dd';
+	if (value.kind === 'time') return value.serial >= 1 ? '[h]:mm:ss' : value.hasSeconds ? 'hh:mm:ss' : 'hh:mm';
+	return undefined;
+}
+
+/** Of one sheet. More would exceed the memory of the thread. */
+const mostCells = 2_000_000;
+
+export class Cells {
+	private readonly cells = new Map<number, Cell>();
+	/** Values of formulas, and of cells that arrays fill. */
+	private readonly values = new Map<number, string>();
+	private readonly filled = new Set<number>();
+	/** What the arrays of formulas fill. */
+	private readonly arrays = new Map<number, string>();
+	readonly links: { name: string; link: string }[] = [];
+	lastRow = -1;
+	lastCol = -1;
+
+	/** A stream of sheet.read_cells(). */
+	add(bytes: Uint8Array): void {
+		for (const { edit } of readBatches(new ByteReader(bytes))) {
+			if (!edit || isStructure(edit) || isProperty(edit)) continue;
+			const { row, col, content = '', style = null } = edit;
+			this.cells.set(keyOf(row, col), { content, style });
+			if (this.cells.size > mostCells) throw new Refused('workbook_limit', `a sheet has more than ${mostCells} cells`);
+			this.extend(row, col);
+		}
+	}
+
+	/** The same with the values of formulas. The cells are there. */
+	addValues(bytes: Uint8Array): void {
+		for (const { edit } of readBatches(new ByteReader(bytes))) {
+			if (!edit || isStructure(edit) || isProperty(edit)) continue;
+			const { row, col, content = '' } = edit;
+			const key = keyOf(row, col);
+			const cell = this.cells.get(key);
+			if (cell?.content.startsWith('=')) this.values.set(key, content);
+			else if ((cell === undefined || cell.content === '') && content !== '') {
+				this.values.set(key, content);
+				this.filled.add(key);
+				if (!cell) this.cells.set(key, { content: '', style: null });
+				this.extend(row, col);
+			}
+		}
+	}
+
+	private extend(row: number, col: number): void {
+		this.lastRow = Math.max(this.lastRow, row);
+		this.lastCol = Math.max(this.lastCol, col);
+	}
+
+	/** In reading order, when all are added. */
+	keys(): Float64Array {
+		this.findArrays();
+		return Float64Array.from(this.cells.keys()).sort();
+	}
+
+	/** The XML of a cell. `text`: the number of a text that cells share. */
+	xml(key: number, styles: StyleTables, text: (text: string) => number, rename: (formula: string) => string | null): string {
+		const { content, style } = this.cells.get(key)!;
+		const [row, col] = [Math.floor(key / maxCols), key % maxCols];
+		const name = cellName(row, col);
+		const value = parseContent(content === '' ? (this.values.get(key) ?? '') : content);
+		if (value.kind === 'formula') return this.formulaXml(key, name, content, style, styles, text, rename);
+		return this.valueXml(name, value, style, styles, text);
+	}
+
+	private valueXml(name: string, value: TypedValue, style: Style, styles: StyleTables, text: (text: string) => number): string {
+		const isText = (value.kind === 'date' || value.kind === 'time') && patternOf(style) === textFormat;
+		const number = styles.number(style, isText ? undefined : impliedFormat(value));
+		const s = number === 0 ? '' : ` s="${number}"`;
+		switch (value.kind) {
+			case 'empty':
+			case 'formula':
+				return number === 0 ? '' : `<c r="${name}"${s}/>`;
+			case 'number':
+				return `<c r="${name}"${s}><v>${value.number}</v></c>`;
+			case 'boolean':
+				return `<c r="${name}"${s} t="b"><v>${value.boolean ? 1 : 0}</v></c>`;
+			case 'date':
+			case 'time':
+				return `<c r="${name}"${s}><v>${value.serial}</v></c>`;
+			case 'text':
+				return `<c r="${name}"${s} t="s"><v>${text(value.text)}</v></c>`;
+		}
+	}
+
+	private formulaXml(
+		key: number,
+		name: string,
+		content: string,
+		style: Style,
+		styles: StyleTables,
+		text: (text: string) => number,
+		rename: (formula: string) => string | null,
+	): string {
+		const link = this.links.length < mostLinks ? readLink(content) : null;
+		if (link) {
+			this.links.push({ name, link: link.link });
+			return this.valueXml(name, { kind: 'text', text: link.text, forced: true }, style, styles, text);
+		}
+		const error = content.slice(1).trim().toUpperCase();
+		const shown = this.values.get(key);
+		const value = shown === undefined || /^#[A-Z0-9/_]+[!?]?$/.test(shown) ? null : parseContent(shown);
+		const number = styles.number(style, value ? impliedFormat(value) : undefined);
+		const s = number === 0 ? '' : ` s="${number}"`;
+		if (errors.has(error)) return `<c r="${name}"${s} t="e"><v>${error}</v></c>`;
+		const range = this.arrays.get(key);
+		const renamed = rename(content.slice(1));
+		// Programs take a formula with a tab that is not there for damage.
+		if (renamed === null && value) return this.valueXml(name, value, style, styles, text);
+		if (renamed === null) return `<c r="${name}"${s} t="e"><v>${shown !== undefined && errors.has(shown) ? shown : '#REF!'}</v></c>`;
+		const formula = `<f${range ? ` t="array" ref="${range}"` : ''}>${escapeXml(withPrefixes(renamed))}</f>`;
+		const [type, v] = value ? resultOf(value) : shown !== undefined && errors.has(shown) ? ['e', shown] : ['', undefined];
+		return `<c r="${name}"${s}${type ? ` t="${type}"` : ''}>${formula}${v === undefined ? '' : `<v>${v}</v>`}</c>`;
+	}
+
+	/**
+	 * Which cells an array fills is not stored. A formula has the cells to the right and below that arrays have filled, if no other formula
+	 * could have one of them. Otherwise none of these has an array in the workbook.
+	 */
+	private findArrays(): void {
+		const claims = new Map<number, number>();
+		const ranges = new Map<number, Range>();
+		for (const [key, { content }] of this.cells) {
+			const range = content.startsWith('=') ? this.filledFrom(key) : undefined;
+			if (!range) continue;
+			ranges.set(key, range);
+			for (const cell of filledIn(range)) claims.set(cell, (claims.get(cell) ?? 0) + 1);
+		}
+		for (const [key, range] of ranges) {
+			const cells = [...filledIn(range)];
+			if (cells.some((cell) => claims.get(cell) !== 1)) continue;
+			this.arrays.set(key, rangeName(range));
+			for (const cell of cells) this.filled.delete(cell);
+		}
+		// The program that opens the workbook computes the others.
+		for (const cell of this.filled) this.values.delete(cell);
+	}
+
+	/** The largest range of filled cells that begins with a formula. */
+	private filledFrom(key: number): Range | undefined {
+		const [row, col] = [Math.floor(key / maxCols), key % maxCols];
+		let [toRow, toCol] = [row, col];
+		while (this.filled.has(keyOf(row, toCol + 1))) toCol++;
+		const isFull = (at: number): boolean => {
+			for (let c = col; c <= toCol; c++) if (!this.filled.has(keyOf(at, c))) return false;
+			return true;
+		};
+		while (isFull(toRow + 1)) toRow++;
+		return toRow === row && toCol === col ? undefined : { row, col, toRow, toCol };
+	}
+}
+
+/** The cells of a range but the first. */
+function* filledIn({ row, col, toRow, toCol }: Range): Iterable<number> {
+	for (let r = row; r <= toRow; r++) for (let c = col; c <= toCol; c++) if (r !== row || c !== col) yield keyOf(r, c);
+}
+
+/** The type and the text of a value of a formula. */
+function resultOf(value: TypedValue): [type: string, text: string | number | undefined] {
+	switch (value.kind) {
+		case 'number':
+			return ['', value.number];
+		case 'boolean':
+			return ['b', value.boolean ? 1 : 0];
+		case 'date':
+		case 'time':
+			return ['', value.serial];
+		case 'text':
+			return ['str', escapeXml(value.text)];
+		default:
+			return ['str', ''];
+	}
+}

@@ -1,0 +1,154 @@
+// workbook.ts - writes a workbook (.xlsx), tab by tab, as a stream of bytes (docs/design/workbooks.md).
+import { Readable } from 'node:stream';
+import { ZipFile } from 'yazl';
+import { renameTabs } from '../formulas';
+import { Refused } from '../read/refused';
+import { boxesXml, filterRange, namesOf, notesOf, notesXml } from './kept';
+import { StyleTables } from './styles';
+import { relationsXml, type Tab, tabXml, workbookRows } from './tab';
+import { attributes, escapeText, escapeXml, head, namespaces } from './xml';
+
+const mostNameCharacters = 31;
+
+/** Names as workbooks have them: short, without some characters, and different in more than case. */
+export function tabNames(names: string[]): string[] {
+	const taken = new Set<string>();
+	return names.map((name) => {
+		const plain = name.replace(/[[\]:*?/\\]/g, '_').replace(/^'|'$/g, '_') || '_';
+		for (let i = 1; ; i++) {
+			const end = i === 1 ? '' : ` (${i})`;
+			const own =
+				plain
+					.slice(0, mostNameCharacters - end.length)
+					.replace(/[\ud800-\udbff]$/, '')
+					.replace(/'$/, '_') + end;
+			if (taken.has(own.toLowerCase()) || own.toLowerCase() === 'history') continue;
+			taken.add(own.toLowerCase());
+			return own;
+		}
+	});
+}
+
+export class WorkbookWriter {
+	private readonly zip = new ZipFile();
+	private readonly styles = new StyleTables();
+	private readonly texts = new Map<string, number>();
+	private readonly tabs: { name: string; hidden: boolean }[] = [];
+	private readonly names: string[];
+	/** By the names in the book, in small letters. */
+	private readonly renamed: ReadonlyMap<string, string>;
+	private readonly definedNames: string[] = [];
+	/** Numbers of tabs that have notes. */
+	private readonly noted: number[] = [];
+	private uses = 0;
+
+	/** names: of all tabs. */
+	constructor(names: string[]) {
+		this.names = tabNames(names);
+		this.renamed = new Map(names.map((name, i) => [name.toLowerCase(), this.names[i]!]));
+	}
+
+	/** The bytes of the file. They come while tabs are added. */
+	get output(): Readable {
+		return this.zip.outputStream as Readable;
+	}
+
+	private async add(name: string, pieces: Iterable<string>): Promise<void> {
+		function* bytes() {
+			for (const piece of pieces) if (piece !== '') yield Buffer.from(piece);
+		}
+		const stream = Readable.from(bytes());
+		const ended = new Promise<void>((resolve, reject) => {
+			stream.once('end', resolve);
+			stream.once('error', reject);
+		});
+		this.zip.addReadStream(stream, name);
+		await ended;
+	}
+
+	private readonly text = (text: string): number => {
+		const number = this.texts.get(text) ?? this.texts.size;
+		this.texts.set(text, number);
+		this.uses++;
+		return number;
+	};
+
+	private readonly rename = (formula: string): string | null => (formula.includes('!') ? renameTabs(formula, this.renamed) : formula);
+
+	async addTab(tab: Tab): Promise<void> {
+		if (tab.cells.lastRow >= workbookRows)
+			throw new Refused('workbook_limit', `a workbook has at most ${workbookRows} rows`, { tab: tab.name, row: tab.cells.lastRow + 1 });
+		const n = this.tabs.push({ name: this.names[this.tabs.length]!, hidden: tab.hidden });
+		await this.add(`xl/worksheets/sheet${n}.xml`, tabXml(tab, { styles: this.styles, text: this.text, rename: this.rename }));
+		for (const { name, text, local, hidden } of namesOf(tab.properties)) {
+			const renamed = this.rename(text);
+			if (renamed === null) continue;
+			const values = attributes({ name, localSheetId: local ? n - 1 : undefined, hidden: hidden ? 1 : undefined });
+			this.definedNames.push(`<definedName${values}>${escapeXml(renamed)}</definedName>`);
+		}
+		// Some programs know a filter by this name alone.
+		const filter = filterRange(tab.properties);
+		if (filter) {
+			const values = attributes({ name: '_xlnm._FilterDatabase', localSheetId: n - 1, hidden: 1 });
+			this.definedNames.push(`<definedName${values}>${escapeXml(`'${this.names[n - 1]!.replaceAll("'", "''")}'!${filter}`)}</definedName>`);
+		}
+		const notes = notesOf(tab.properties);
+		if (notes.length > 0) {
+			this.noted.push(n);
+			await this.add(`xl/comments${n}.xml`, [notesXml(notes)]);
+			await this.add(`xl/drawings/vmlDrawing${n}.vml`, [boxesXml(notes)]);
+		}
+		const relations = relationsXml(tab, n);
+		if (relations) await this.add(`xl/worksheets/_rels/sheet${n}.xml.rels`, [relations]);
+	}
+
+	async end(): Promise<void> {
+		const first = Math.max(
+			this.tabs.findIndex(({ hidden }) => !hidden),
+			0,
+		);
+		const sheets = this.tabs.map(({ name, hidden }, i) => {
+			const state = hidden && i !== first ? 'hidden' : undefined;
+			return `<sheet${attributes({ name, sheetId: i + 1, state, 'r:id': `rId${i + 1}` })}/>`;
+		});
+		const names = this.definedNames.length > 0 ? `<definedNames>${this.definedNames.join('')}</definedNames>` : '';
+		const book = `<bookViews><workbookView activeTab="${first}" firstSheet="${first}"/></bookViews><sheets>${sheets.join('')}</sheets>${names}<calcPr fullCalcOnLoad="1"/>`;
+		await this.add('xl/workbook.xml', [`${head}<workbook xmlns="${namespaces.main}" xmlns:r="${namespaces.relations}">${book}</workbook>`]);
+		const parts = [...this.tabs.map((_, i) => ['worksheet', `worksheets/sheet${i + 1}.xml`]), ['styles', 'styles.xml'], ['sharedStrings', 'sharedStrings.xml']];
+		const relations = parts.map(([type, Target], i) => `<Relationship${attributes({ Id: `rId${i + 1}`, Type: `${namespaces.relations}/${type}`, Target })}/>`);
+		await this.add('xl/_rels/workbook.xml.rels', [`${head}<Relationships xmlns="${namespaces.packageRelations}">${relations.join('')}</Relationships>`]);
+		await this.add('xl/styles.xml', [this.styles.xml()]);
+		await this.add('xl/sharedStrings.xml', this.stringsXml());
+		const root = attributes({ Id: 'rId1', Type: `${namespaces.relations}/officeDocument`, Target: 'xl/workbook.xml' });
+		await this.add('_rels/.rels', [`${head}<Relationships xmlns="${namespaces.packageRelations}"><Relationship${root}/></Relationships>`]);
+		await this.add('[Content_Types].xml', [this.typesXml()]);
+		this.zip.end();
+	}
+
+	private *stringsXml(): Generator<string> {
+		yield `${head}<sst xmlns="${namespaces.main}" count="${this.uses}" uniqueCount="${this.texts.size}">`;
+		let piece = '';
+		for (const text of this.texts.keys()) {
+			const keeps = /^\s|\s$|[\n\t]| {2}/.test(text) ? ' xml:space="preserve"' : '';
+			piece += `<si><t${keeps}>${escapeText(text)}</t></si>`;
+			if (piece.length < 1 << 16) continue;
+			yield piece;
+			piece = '';
+		}
+		yield `${piece}</sst>`;
+	}
+
+	private typesXml(): string {
+		const type = (name: string) => `application/vnd.openxmlformats-officedocument.spreadsheetml.${name}+xml`;
+		const parts = [
+			['/xl/workbook.xml', 'sheet.main'],
+			...this.tabs.map((_, i) => [`/xl/worksheets/sheet${i + 1}.xml`, 'worksheet']),
+			...this.noted.map((n) => [`/xl/comments${n}.xml`, 'comments']),
+			['/xl/styles.xml', 'styles'],
+			['/xl/sharedStrings.xml', 'sharedStrings'],
+		];
+		const overrides = parts.map(([PartName, name]) => `<Override${attributes({ PartName, ContentType: type(name!) })}/>`);
+		const rels = attributes({ Extension: 'rels', ContentType: 'application/vnd.openxmlformats-package.relationships+xml' });
+		return `${head}<Types xmlns="${namespaces.types}"><Default${rels}/><Default Extension="xml" ContentType="application/xml"/><Default Extension="vml" ContentType="application/vnd.openxmlformats-officedocument.vmlDrawing"/>${overrides.join('')}</Types>`;
+	}
+}

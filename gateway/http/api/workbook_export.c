@@ -1,0 +1,180 @@
+/*
+ * workbook_export.c - GET /v2/books/ID.xlsx and /v2/sheets/ID.xlsx: a book or a sheet as a workbook.
+ *
+ * Calc makes the file, which is then in the database in parts. They are sent one after the other as the client takes
+ * them, and removed with the request.
+ */
+#include "http/api/api.h"
+#include "http/api/workbooks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define WORKBOOK_WRITE_BYTES 65536
+#define WORKBOOK_TYPE		 "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+
+typedef struct WorkbookExport
+{
+	WorkbookJob job;
+	Buf part;
+	size_t part_written;
+	int part_number; /* next to fetch */
+	bool fetching;
+} WorkbookExport;
+
+static const char workbook_export_sql[] = "SELECT job_id FROM sheet.workbook_begin($1, $2, NULL, $3)";
+static const char workbook_part_sql[] = "SELECT sheet.workbook_part($1, $2)";
+static const char workbook_book_sql[] = "SELECT name, trashed FROM sheet.book_info($1, $2)";
+
+static void
+workbook_free(void *own)
+{
+	WorkbookExport *export = own;
+
+	workbook_end(&export->job);
+	buf_free(&export->part);
+	free(export);
+}
+
+static bool
+workbook_is_book(const Request *request)
+{
+	return strncmp(request->head.path, "/v2/books/", strlen("/v2/books/")) == 0;
+}
+
+/* ---- the answer ---- */
+
+/* An answer that cannot be completed ends short of its Content-Length, so that the client notices. */
+static void
+workbook_part_answered(Request *request, PGresult *res)
+{
+	WorkbookExport *export = request->own;
+
+	export->fetching = false;
+	export->part.len = export->part_written = 0;
+	if (request_succeeded(res) && PQgetlength(res, 0, 0) > 0)
+		buf_put(&export->part, PQgetvalue(res, 0, 0), (size_t) PQgetlength(res, 0, 0));
+	if (export->part.len == 0 || buf_failed(&export->part))
+		conn_abort(request->conn);
+	else
+		conn_wake(request->conn);
+}
+
+static bool
+workbook_fill(Request *request, Buf *to)
+{
+	WorkbookExport *export = request->own;
+	size_t piece = export->part.len - export->part_written;
+
+	if (piece > WORKBOOK_WRITE_BYTES)
+		piece = WORKBOOK_WRITE_BYTES;
+	if (piece > request->length - request->written)
+		piece = request->length - request->written;
+	buf_put(to, export->part.data + export->part_written, piece);
+	export->part_written += piece;
+	request->written += piece;
+	if (request->written == request->length)
+		return true;
+	if (export->part_written < export->part.len || export->fetching)
+		return false;
+	export->fetching = true;
+	request_query(request, DATABASE_READS, workbook_part_sql,
+				  PARAMS(request_int64(request, export->job.id), request_int64(request, export->part_number++)),
+				  REQUEST_BINARY_RAW, workbook_part_answered);
+	return false;
+}
+
+static void
+workbook_add_headers(Request *request, const char *name)
+{
+	Buf disposition = {NULL, 0, 0};
+
+	buf_puts(&disposition, "attachment; filename*=UTF-8''");
+	buf_puts_url(&disposition, name);
+	buf_puts(&disposition, ".xlsx");
+	request_add_header_buf(request, "Content-Disposition", &disposition);
+	request_add_header(request, "Cache-Control", "private, no-cache");
+	request_add_header(request, "Content-Security-Policy", "default-src 'none'; sandbox");
+}
+
+static void
+workbook_made(Request *request, PGresult *res)
+{
+	int status = atoi(PQgetvalue(res, 0, WORKBOOK_STATUS));
+	Buf body = {NULL, 0, 0};
+
+	if (status != 200)
+	{
+		buf_puts(&body, PQgetvalue(res, 0, WORKBOOK_ANSWER));
+		request_json(request, status, &body);
+		return;
+	}
+	workbook_add_headers(request, PQgetvalue(res, 0, WORKBOOK_NAME));
+	request->length = (size_t) atoll(PQgetvalue(res, 0, WORKBOOK_BYTES));
+	request->fill = workbook_fill;
+	request_answer(request, 200, WORKBOOK_TYPE, NULL);
+}
+
+/* ---- the route ---- */
+
+static void
+workbook_export_begun(Request *request, PGresult *res)
+{
+	if (workbook_begun(request, res))
+		workbook_wait(request, workbook_made);
+}
+
+static void
+workbook_ask(Request *request, const char *name)
+{
+	if (request->method == METHOD_HEAD)
+	{
+		workbook_add_headers(request, name);
+		request->unmeasured = true;
+		request_answer(request, 200, WORKBOOK_TYPE, NULL);
+		return;
+	}
+	request->begins = true;
+	request_query(request, DATABASE_WRITES, workbook_export_sql,
+				  PARAMS(pgparam_text(workbook_is_book(request) ? "book" : "sheet"), request_sheet(request),
+						 request_uid(request)),
+				  REQUEST_TEXT_RAW, workbook_export_begun);
+}
+
+static void
+workbook_book_answered(Request *request, PGresult *res)
+{
+	if (!request_succeeded(res))
+		books_sql_error(request, res);
+	else if (PQgetvalue(res, 0, 1)[0] == 't')
+		request_error(request, 410, "the book is in the trash");
+	else
+		workbook_ask(request, PQgetisnull(res, 0, 0) ? "book" : PQgetvalue(res, 0, 0));
+}
+
+static void
+workbook_sheet_answered(Request *request, PGresult *res)
+{
+	if (sheet_is_open(request, res))
+		workbook_ask(request, PQgetvalue(res, 0, INFO_NAME));
+}
+
+static void
+workbook_export_authenticated(Request *request)
+{
+	if (workbook_is_book(request))
+		request_query(request, DATABASE_READS, workbook_book_sql, PARAMS(request_sheet(request), request_uid(request)),
+					  REQUEST_TEXT_RAW, workbook_book_answered);
+	else
+		sheet_query_info(request, workbook_sheet_answered);
+}
+
+/* A browser writes the answer to its disk if it follows a link, and then the token is in a cookie. */
+void
+route_export_workbook(Request *request)
+{
+	if (request_own(request, sizeof(WorkbookExport), workbook_free) == NULL)
+		return;
+	request->cookie = request->origin != ORIGIN_FOREIGN ? COOKIE_FILES : NULL;
+	request_authenticate(request, workbook_export_authenticated);
+}

@@ -1,0 +1,36 @@
+// numbers.ts - numbers and texts in formulas, and numbers in the criteria of COUNTIF() and others. Univer takes numbers that JavaScript
+// writes otherwise, such as 1.50, .5, 007 and 1e5, for texts; and texts that look like a number with a format, such as "1E5",
+// "1/2" and "50%", for numbers if they are arguments of functions.
+import {
+	FUNCTION_NAMES_INFORMATION,
+	FUNCTION_NAMES_LOGICAL,
+	FUNCTION_NAMES_LOOKUP,
+	FUNCTION_NAMES_TEXT,
+	type IFunctionService,
+	NumberValueObject,
+	ValueObjectFactory,
+} from '@univerjs/engine-formula';
+
+const decimal = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+
+export function readAllNumbers(): void {
+	const create = ValueObjectFactory.create.bind(ValueObjectFactory);
+	ValueObjectFactory.create = (raw, ...rest) => {
+		const number = typeof raw === 'string' && decimal.test(raw.trim()) ? Number(raw) : NaN;
+		return Number.isFinite(number) ? NumberValueObject.create(number) : create(raw, ...rest);
+	};
+}
+
+/** Functions of texts that read a number or a date. */
+const ofNumbers = ['TEXT', 'VALUE', 'NUMBERVALUE', 'DOLLAR', 'FIXED', 'BAHTTEXT', 'CHAR', 'UNICHAR', 'VALUETOTEXT'];
+
+/** Functions that take any text get quoted texts as they are. Those of dates and numbers read them. */
+export function keepTexts(functions: IFunctionService): void {
+	const names = [FUNCTION_NAMES_INFORMATION, FUNCTION_NAMES_LOGICAL, FUNCTION_NAMES_LOOKUP, FUNCTION_NAMES_TEXT].flatMap(
+		(group) => Object.values(group as object) as string[],
+	);
+	for (const name of names) {
+		const executor = ofNumbers.includes(name) ? null : functions.getExecutor(name);
+		if (executor) executor.isArgumentsIgnoreNumberPattern = () => true;
+	}
+}
