@@ -13,20 +13,30 @@ file_seconds=600   # timeout of a file in a suite that runs its files one by one
 # limited SECONDS NAME COMMAND...: runs the command in a process group of its own, which ends after so many seconds, or
 # when this process is ended. Call it in a process of its own.
 limited() {
-	local seconds=$1 name=$2 code=0 watchdog
+	local seconds=$1 name=$2 code=0 running
 	shift 2
 	set -m
 	"$@" &
 	limited_group=$!
 	set +m
 	trap 'kill -s TERM -- "-$limited_group" 2>/dev/null || true; exit 143' TERM
-	# read waits without a process
-	(! read -rt "$seconds" <> <(:) && echo "not ok - $name was ended after $seconds s" && kill -s TERM -- "-$limited_group" &&
-		! read -rt 30 <> <(:) && kill -s KILL -- "-$limited_group") 2>/dev/null &
-	watchdog=$!
+	# The watchdog ends when the pipe that it reads is closed. A signal would be lost that comes before it has begun.
+	exec {running}> >(
+		timed_out "$seconds" || exit 0
+		echo "not ok - $name was ended after $seconds s"
+		kill -s TERM -- "-$limited_group" 2>/dev/null
+		! timed_out 30 || kill -s KILL -- "-$limited_group" 2>/dev/null
+	)
 	wait "$limited_group" || code=$?
-	kill "$watchdog" 2>/dev/null || true
+	exec {running}>&-
 	return "$code"
+}
+
+# timed_out SECONDS: waits for the end of the standard input, without a process; succeeds if it does not come in time.
+timed_out() {
+	local code=0
+	read -rt "$1" || code=$?
+	[ "$code" -gt 128 ]
 }
 
 # run_files JOBS COMMAND FILE...: runs COMMAND FILE for each file, JOBS at a time, and prints the output of each when it

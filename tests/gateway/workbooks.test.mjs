@@ -107,7 +107,7 @@ describe('a workbook with everything', () => {
 
 	test('imported again, it has the same cells', async () => {
 		const again = await done((await download(`books/${book.id}`)).body, { name: 'again' });
-		const cells = async ({ tabs }) => Promise.all(tabs.map(({ id }) => cluster.rows(`SELECT a1, content, style FROM sheet.range(${id})`)));
+		const cells = async ({ tabs }) => Promise.all(tabs.map(({ id }) => cluster.rows(`SELECT a1, content, style FROM sheet.range(${id}, NULL, true)`)));
 		const properties = async ({ tabs }) => Promise.all(tabs.map(({ id }) => cluster.rows(`SELECT target, key, value FROM sheet.properties(${id})`)));
 		assert.deepEqual(await cells(again), await cells(book));
 		assert.deepEqual(await properties(again), await properties(book));
