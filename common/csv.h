@@ -32,6 +32,14 @@ typedef struct CsvDialect
 	bool json;	  /* JSON Lines: separator, quote and lenient are ignored */
 } CsvDialect;
 
+/* The order of day and month in dates that end with the year; what is no such date stays as it is. */
+typedef enum CsvDates
+{
+	CSV_DATES_NONE,
+	CSV_DATES_DMY,
+	CSV_DATES_MDY
+} CsvDates;
+
 /* How a text becomes contents of cells. */
 typedef struct CsvOptions
 {
@@ -40,13 +48,15 @@ typedef struct CsvOptions
 	bool sep_line;		/* a first line as sep=; is no row */
 	bool decimal_comma; /* -50,00 and 1.234,56 become -50.00 and 1234.56 */
 	bool formulas;		/* =A1, +49301234 and 1E5 are what they are as contents; if false, texts */
+	CsvDates dates;		/* 31.01.2024 or 1/31/2024 become 2024-01-31 */
 } CsvOptions;
 
+#define CSV_DATES_ARE	 "the order of dates is dmy or mdy"
 #define CSV_SEPARATOR_IS "the separator is one ASCII character other than a line end, or tab"
 
 /* Reads options; NULL stands for the default. Returns NULL, or what is wrong. */
 extern const char *csv_options_parse(CsvOptions *options, const char *format, const char *separator, const char *quote,
-									 bool lenient, const char *decimal_point, bool formulas);
+									 bool lenient, const char *decimal_point, bool formulas, const char *date_order);
 
 /*
  * Reads a text of len bytes; a byte order mark at its start is skipped. Lines end with LF or CRLF (or a lone CR).
@@ -94,9 +104,12 @@ extern CsvStatus csv_read_json(CsvReader *reader, CsvField *field);
 extern size_t csv_unquote_json(const CsvField *field, char *to);
 /* The field's text, quotes and escapes undone; `to` has room for field->len bytes. Returns its length. */
 extern size_t csv_unquote(const CsvField *field, char *to);
-/* The content of a cell that the field stands for; `to` has room for field->len + 1 bytes. Returns its length. An
- * apostrophe that an export would leave out belongs to the text, so the content has one more. */
+/* The content of a cell that the field stands for; `to` has room for field->len + CSV_CONTENT_MORE bytes. Returns its
+ * length. An apostrophe that an export would leave out belongs to the text, so the content has one more. */
+#define CSV_CONTENT_MORE 3
 extern size_t csv_content(const CsvOptions *options, const CsvField *field, char *to);
+/* Whether the text is a date in this order. */
+extern bool csv_is_date(CsvDates order, const char *text, size_t len);
 /* Whether the field of a content leaves out the content's first apostrophe: the rest is the same text without it, as in
  * '007, but not in '12. */
 extern bool csv_omits_apostrophe(const char *content, size_t len);

@@ -5,6 +5,8 @@
 
 #include "common/value.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- options ---- */
@@ -19,7 +21,7 @@ options_is_character(const char *text)
 
 const char *
 csv_options_parse(CsvOptions *options, const char *format, const char *separator, const char *quote, bool lenient,
-				  const char *decimal_point, bool formulas)
+				  const char *decimal_point, bool formulas, const char *date_order)
 {
 	bool tsv = format != NULL && strcmp(format, "tsv") == 0;
 	bool json = format != NULL && strcmp(format, "jsonl") == 0;
@@ -28,13 +30,19 @@ csv_options_parse(CsvOptions *options, const char *format, const char *separator
 							.guess = separator == NULL && !tsv && !json,
 							.sep_line = !tsv && !json,
 							.decimal_comma = decimal_point != NULL && strcmp(decimal_point, ",") == 0,
-							.formulas = formulas};
+							.formulas = formulas,
+							.dates = date_order == NULL				  ? CSV_DATES_NONE
+									 : strcmp(date_order, "dmy") == 0 ? CSV_DATES_DMY
+																	  : CSV_DATES_MDY};
 	if (format != NULL && !tsv && !json && strcmp(format, "csv") != 0)
 		return "the format is csv, tsv or jsonl";
 	if (decimal_point != NULL && !options->decimal_comma && strcmp(decimal_point, ".") != 0)
 		return "the decimal sign is . or ,";
-	if (json && (separator != NULL || (quote != NULL && strcmp(quote, "\"") != 0) || lenient || options->decimal_comma))
-		return "separator, quote, leniency and decimal sign are for csv and tsv only";
+	if (date_order != NULL && options->dates == CSV_DATES_MDY && strcmp(date_order, "mdy") != 0)
+		return CSV_DATES_ARE;
+	if (json && (separator != NULL || (quote != NULL && strcmp(quote, "\"") != 0) || lenient ||
+				 options->decimal_comma || options->dates != CSV_DATES_NONE))
+		return "separator, quote, leniency, decimal sign and order of dates are for csv and tsv only";
 	if (separator != NULL && strcmp(separator, "tab") == 0)
 		separator = "\t";
 	if (separator != NULL && !options_is_character(separator))
@@ -51,6 +59,9 @@ csv_options_parse(CsvOptions *options, const char *format, const char *separator
 }
 
 /* ---- contents ---- */
+
+#define CONTENT_TIME_BYTES 13 /* of a time, as in " 08:30:15.123" */
+#define CONTENT_DATE_BYTES 32 /* of a date and a time, with the final NUL */
 
 /* A piece of text that a pattern is compared with, from its start. */
 typedef struct Scan
@@ -111,6 +122,56 @@ content_with_point(char *text, size_t *len)
 	}
 	*len = (size_t) (to - text);
 	return true;
+}
+
+/* One or two digits as a number; -1: there is none. */
+static int
+scan_small_number(Scan *scan)
+{
+	const char *from = scan->p;
+	size_t digits = scan_digits(scan);
+
+	if (digits < 1 || digits > 2)
+		return -1;
+	return digits == 1 ? from[0] - '0' : (from[0] - '0') * 10 + from[1] - '0';
+}
+
+/*
+ * Writes a date such as 31.1.2024, 31/01/2024 or 31-01-2024, which a time may follow, as 2024-01-31 to `to`; the length
+ * of that, or 0: it is none.
+ */
+static size_t
+content_iso_date(CsvDates order, const char *text, size_t len, char to[CONTENT_DATE_BYTES])
+{
+	Scan scan = {text, text + len};
+	int first = scan_small_number(&scan), second;
+	char mark[2] = {scan.p < scan.end ? *scan.p : '\0'};
+	const char *year, *time;
+	bool hour;
+
+	if (first < 0 || !scan_take(&scan, "./-"))
+		return 0;
+	second = scan_small_number(&scan);
+	if (second < 0 || !scan_take(&scan, mark))
+		return 0;
+	year = scan.p;
+	if (scan_digits(&scan) != 4 || (scan.p < scan.end && *scan.p != ' ') || scan.end - scan.p > CONTENT_TIME_BYTES)
+		return 0;
+	time = scan.p;
+	/* 8:30 is 08:30 */
+	hour = scan_take(&scan, " ") && scan_small_number(&scan) >= 0 && scan.p - time == 2;
+	len = (size_t) snprintf(to, CONTENT_DATE_BYTES, "%.4s-%02d-%02d%s%.*s", year,
+							order == CSV_DATES_DMY ? second : first, order == CSV_DATES_DMY ? first : second,
+							hour ? " 0" : "", (int) (scan.end - time) - hour, time + hour);
+	return value_is_no_text(to) ? len : 0;
+}
+
+bool
+csv_is_date(CsvDates order, const char *text, size_t len)
+{
+	char date[CONTENT_DATE_BYTES];
+
+	return content_iso_date(order, text, len, date) > 0;
 }
 
 /* Returns true for a formula, a number with a plus sign (+49301234), and an integer with an exponent without a sign
@@ -180,8 +241,16 @@ csv_omits_apostrophe(const char *content, size_t len)
 size_t
 csv_content(const CsvOptions *options, const CsvField *field, char *to)
 {
-	size_t len = csv_unquote(field, to);
+	size_t len = csv_unquote(field, to), date_len = 0;
+	char date[CONTENT_DATE_BYTES];
 
+	if (options->dates != CSV_DATES_NONE && len >= 8 && to[0] >= '0' && to[0] <= '9')
+		date_len = content_iso_date(options->dates, to, len, date);
+	if (date_len > 0)
+	{
+		memcpy(to, date, date_len);
+		return date_len;
+	}
 	if (options->decimal_comma && content_with_point(to, &len))
 		return len;
 	if (csv_omits_apostrophe(to, len) || (!options->formulas && field->kind != CSV_NUMBER && content_is_code(to, len)))

@@ -175,23 +175,25 @@ COMMENT ON FUNCTION sheet.create_view(bigint, name, boolean, boolean) IS
 	'column names, all of type text. Formulas are their values; with formulas, their texts.';
 
 CREATE FUNCTION sheet.import_csv(name text, csv text, format text DEFAULT 'csv', separator text DEFAULT NULL, quote text DEFAULT '"',
-	lenient boolean DEFAULT false, decimal_point text DEFAULT '.', formulas boolean DEFAULT false, as_uid bigint DEFAULT NULL) RETURNS bigint
+	lenient boolean DEFAULT false, decimal_point text DEFAULT '.', formulas boolean DEFAULT false, date_order text DEFAULT NULL,
+	as_uid bigint DEFAULT NULL) RETURNS bigint
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_import_csv';
-COMMENT ON FUNCTION sheet.import_csv(text, text, text, text, text, boolean, text, boolean, bigint) IS
+COMMENT ON FUNCTION sheet.import_csv(text, text, text, text, text, boolean, text, boolean, text, bigint) IS
 	'Creates a sheet from CSV, TSV or JSON Lines, and returns its id. Formulas, and codes such as 1E5, stay texts unless '
 	'formulas is true.';
 CREATE FUNCTION sheet.import_csv_into(sheet_id bigint, ref text, csv text, format text DEFAULT 'csv', separator text DEFAULT NULL, quote text DEFAULT '"',
-	lenient boolean DEFAULT false, decimal_point text DEFAULT '.', formulas boolean DEFAULT false, as_uid bigint DEFAULT NULL) RETURNS bigint
+	lenient boolean DEFAULT false, decimal_point text DEFAULT '.', formulas boolean DEFAULT false, date_order text DEFAULT NULL,
+	as_uid bigint DEFAULT NULL) RETURNS bigint
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_import_csv_into';
-COMMENT ON FUNCTION sheet.import_csv_into(bigint, text, text, text, text, text, boolean, text, boolean, bigint) IS
+COMMENT ON FUNCTION sheet.import_csv_into(bigint, text, text, text, text, text, boolean, text, boolean, text, bigint) IS
 	'Sets cells from CSV, TSV or JSON Lines, with ref as the upper left corner, and returns the last seq. Formulas, and '
 	'codes such as 1E5, stay texts unless formulas is true. Editors.';
 CREATE FUNCTION sheet.import_file(path text, name text DEFAULT NULL, into_sheet bigint DEFAULT NULL, ref text DEFAULT 'A1', is_program boolean DEFAULT false,
 	format text DEFAULT 'csv', separator text DEFAULT NULL, quote text DEFAULT '"',
-	lenient boolean DEFAULT false, decimal_point text DEFAULT '.', formulas boolean DEFAULT false, as_uid bigint DEFAULT NULL,
-	OUT sheet_id bigint, OUT seq bigint)
+	lenient boolean DEFAULT false, decimal_point text DEFAULT '.', formulas boolean DEFAULT false, date_order text DEFAULT NULL,
+	as_uid bigint DEFAULT NULL, OUT sheet_id bigint, OUT seq bigint)
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_import_file';
-COMMENT ON FUNCTION sheet.import_file(text, text, bigint, text, boolean, text, text, text, boolean, text, boolean, bigint) IS
+COMMENT ON FUNCTION sheet.import_file(text, text, bigint, text, boolean, text, text, text, boolean, text, boolean, text, bigint) IS
 	'Creates a sheet with this name from a file of the server, or from the output of a program there, in UTF-8; or sets the '
 	'cells of into_sheet from ref on. The options are those of import_csv(). Needs the rights that COPY needs: the role '
 	'pg_read_server_files or pg_execute_server_program.';
@@ -253,10 +255,10 @@ CREATE FUNCTION sheet.import_put(import_id bigint, part integer, data bytea) RET
 COMMENT ON FUNCTION sheet.import_put(bigint, integer, bytea) IS
 	'Stores a part, of at most 262144 bytes. Parts are numbered from 0, and come in order. For gateways.';
 CREATE FUNCTION sheet.import_end(import_id bigint, into_sheet bigint DEFAULT NULL, ref text DEFAULT NULL, format text DEFAULT 'csv', separator text DEFAULT NULL, quote text DEFAULT '"',
-	lenient boolean DEFAULT false, decimal_point text DEFAULT '.', formulas boolean DEFAULT false,
+	lenient boolean DEFAULT false, decimal_point text DEFAULT '.', formulas boolean DEFAULT false, date_order text DEFAULT NULL,
 	OUT sheet_id bigint, OUT seq bigint, OUT taken_separator text, OUT forgiven bigint, OUT forgiven_line bigint)
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_import_end';
-COMMENT ON FUNCTION sheet.import_end(bigint, bigint, text, text, text, text, boolean, text, boolean) IS
+COMMENT ON FUNCTION sheet.import_end(bigint, bigint, text, text, text, text, boolean, text, boolean, text) IS
 	'Creates the sheet from the parts, or sets cells of into_sheet, with ref as the upper left corner; removes the '
 	'parts. Returns the sheet, the last seq, the separator, and how many fields had misplaced quotes, with the line of '
 	'the first one. For gateways.';

@@ -268,7 +268,8 @@ DECLARE
 	title text;
 BEGIN
 	FOR title IN SELECT n.name FROM unnest(ARRAY['End', 'Repeats', 'Who', 'Place', 'Reminder', 'Time zone', 'Except', 'Dates', 'Notes', 'UID',
-			'Instance']) n (name) WHERE cells->>lower(n.name) <> '' AND NOT EXISTS (SELECT FROM sheet.calendar_header(calendar) h WHERE h.name = lower(n.name)) LOOP
+			'Instance']) WITH ORDINALITY n (name, at) WHERE cells->>lower(n.name) <> ''
+			AND NOT EXISTS (SELECT FROM sheet.calendar_header(calendar) h WHERE h.name = lower(n.name)) ORDER BY n.at LOOP
 		PERFORM sheet.set_range(calendar, sheet.column_letters((SELECT max(h.col) + 1 FROM sheet.calendar_header(calendar) h)) || '1',
 			ARRAY[[title]], as_uid);
 	END LOOP;

@@ -171,6 +171,41 @@ test('books', { timeout: 600000 }, async (t) => {
 		assert.equal(await current(ann), 'Copy of Sheet 3', 'a drag opens nothing');
 	});
 
+	await step('a file becomes the tab beside another one, and cells from the selected one on', async () => {
+		const rows = { name: 'Rows.csv', mimeType: 'text/csv', buffer: Buffer.from('a;1\nb;2\n') };
+		const importing = async (open) => {
+			const [chooser] = await Promise.all([page.waitForEvent('filechooser'), open()]);
+			await chooser.setFiles(rows);
+			await page.getByRole('dialog').getByText('Rows.csv').waitFor();
+			return () => page.getByRole('button', { name: 'Import', exact: true }).click();
+		};
+		const before = await tabs(ann);
+		const [first] = before;
+		await turn(ann, first);
+		for (const name of ['Rows', 'Rows 2']) {
+			await (await importing(() => choose(ann, first, 'Import a file beside it')))();
+			await untilCurrent(ann, name);
+			assert.deepEqual(await ann.cells('A1', 'B1', 'A2', 'B2'), ['a', '1', 'b', '2']);
+			assert.equal((await tabs(ann))[1], name);
+			await untilTabs(bob, await tabs(ann));
+			await turn(ann, first);
+		}
+		await turn(bob, 'Rows');
+		await turn(ann, 'Rows');
+		await ann.goTo('B2');
+		await page.locator('.bar .more').click();
+		const confirm = await importing(() => page.getByRole('button', { name: 'Import a file here' }).click());
+		await page.getByText('The fields of the file replace the cells from B2 on.').waitFor();
+		await confirm();
+		await page.getByText('The file was imported, from B2 on.').waitFor();
+		for (const person of [ann, bob])
+			await waitUntil(async () => (await person.cells('A2', 'B2', 'C2', 'B3', 'C3')).join() === 'b,a,1,b,2', `${person.name} to see the rows`);
+		await sql(`SELECT sheet.trash(sheet_id) FROM sheet.sheet WHERE name IN ('Rows', 'Rows 2')`);
+		await turn(ann, first);
+		await turn(bob, 'Budget');
+		for (const person of [ann, bob]) await untilTabs(person, before);
+	});
+
 	await step('a hidden tab is in the menu of all tabs only; the last shown one stays', async () => {
 		await choose(ann, 'Copy of Sheet 3', 'Hide');
 		await untilCurrent(ann, 'Budget');

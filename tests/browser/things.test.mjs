@@ -212,6 +212,21 @@ test('around the grid', { timeout: 420000 }, async (t) => {
 		assert.deepEqual(await ann.cells('A1', 'A2', 'B2', 'C2'), ['Ort', 'Köln', '1234.5', '5 Rohr']);
 		await cluster.psql("SELECT sheet.purge(sheet_id) FROM sheet.sheet WHERE name = 'köln'");
 		await toList(ann);
+		// Dates that end with the year: recognised where there is one order, else that of the language (en-US), or as they are.
+		const days = path.join(directory, 'Days.csv');
+		for (const [text, recognised, rows] of [
+			['31.01.2024,1.2.2024\n', 'dmy', '2024-01-31|2024-02-01'],
+			['1/2/2024,x\n', 'mdy', '2024-01-02|x'],
+			['31/1/2024,1/31/2024\n', '', '31/1/2024|1/31/2024'],
+		]) {
+			await fs.writeFile(days, text);
+			await page.locator('input[type=file]').setInputFiles(days);
+			await waitUntil(async () => (await shown()).join('|') === rows, `${rows} to be shown`);
+			assert.equal(await dialog.getByLabel('Dates').inputValue(), recognised);
+			await dialog.getByLabel('Dates').selectOption('');
+			await waitUntil(async () => (await shown()).join() === text.trim(), 'the texts');
+			await page.getByRole('button', { name: 'Cancel' }).click();
+		}
 		// Formulas and codes stay texts, unless the user takes them for what they look like.
 		const codes = path.join(directory, 'Codes.csv');
 		await fs.writeFile(codes, '=1+1,1E5,+49301234,007,12\n');

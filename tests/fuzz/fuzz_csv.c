@@ -97,18 +97,19 @@ fuzz_export(const CsvOptions *options, const char *content, size_t len)
 {
 	bool omits = csv_omits_apostrophe(content, len);
 	CsvField field = {.data = content + omits, .len = len - omits};
-	char *again = malloc(len + 1);
+	char *again = malloc(len + CSV_CONTENT_MORE);
 
 	FUZZ_CHECK(csv_content(options, &field, again) == len && memcmp(again, content, len) == 0);
 	free(again);
 }
 
-/* The content of a field has room. Without a decimal comma it is its text, with an apostrophe at most. */
+/* The content of a field has room. Without a decimal comma and dates it is its text, with an apostrophe at most. */
 static void
 fuzz_content(const CsvField *field, const char *text, size_t len)
 {
-	CsvOptions plain = {.formulas = true}, texts = {.formulas = false}, changed = {.decimal_comma = true};
-	char *content = malloc(field->len + 1);
+	CsvOptions plain = {.formulas = true}, texts = {.formulas = false},
+			   changed = {.decimal_comma = true, .dates = CSV_DATES_DMY};
+	char *content = malloc(field->len + CSV_CONTENT_MORE);
 	size_t kept, added = csv_omits_apostrophe(text, len);
 
 	kept = csv_content(&plain, field, content);
@@ -119,7 +120,7 @@ fuzz_content(const CsvField *field, const char *text, size_t len)
 			   memcmp(content + kept - len, text, len) == 0);
 	if (field->kind != CSV_NUMBER)
 		fuzz_export(&texts, content, kept);
-	FUZZ_CHECK(csv_content(&changed, field, content) <= field->len + 1);
+	FUZZ_CHECK(csv_content(&changed, field, content) <= field->len + CSV_CONTENT_MORE);
 	free(content);
 }
 

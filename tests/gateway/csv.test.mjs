@@ -348,6 +348,8 @@ test('arguments that are none are refused, before the body is read', async () =>
 		[{ quote: ';;' }, /^the quote is/],
 		[{ quote: ';', separator: ';' }, /^separator and quote/],
 		[{ decimal: ';' }, /^the decimal sign is/],
+		[{ dates: 'ymd' }, /^the order of dates is/],
+		[{ dates: 'dmy', format: 'jsonl' }, /^separator, quote/],
 		[{ lenient: 'yes' }, /^lenient is/],
 		[{ formulas: '' }, /^formulas is/],
 		[{ encoding: 'UTF-7' }, /^the encoding is one of UTF-8, /],
@@ -481,14 +483,24 @@ test('a byte that is in no character is told by its offset, and nothing is left'
 
 test('a preview shows the first rows, and where a strict import fails', async () => {
 	const answer = await preview(anna, 'a;b\n1; "x"\n2;3\n');
-	assert.deepEqual(answer.json, { encoding: 'UTF-8', separator: ';', quote: '"', malformed: { line: 2, column: 2 }, rows: [['a', 'b']], incomplete: false });
+	assert.deepEqual(answer.json, { encoding: 'UTF-8', separator: ';', quote: '"', malformed: { line: 2, column: 2 }, dates: [], rows: [['a', 'b']], incomplete: false });
 	assert.deepEqual((await preview(anna, 'a;b\n1; "x"\n2;3', { lenient: true })).json, {
-		encoding: 'UTF-8', separator: ';', quote: '"', malformed: { line: 2, column: 2 }, rows: [['a', 'b'], ['1', 'x'], ['2', '3']], incomplete: false,
+		encoding: 'UTF-8', separator: ';', quote: '"', malformed: { line: 2, column: 2 }, dates: [], rows: [['a', 'b'], ['1', 'x'], ['2', '3']], incomplete: false,
 	});
 	assert.deepEqual((await preview(anna, '["=A1",1,null]\n[]\n["x"]\n', { format: 'jsonl' })).json, {
-		encoding: 'UTF-8', separator: null, quote: null, malformed: null, rows: [["'=A1", '1', ''], [], ['x']], incomplete: false,
+		encoding: 'UTF-8', separator: null, quote: null, malformed: null, dates: [], rows: [["'=A1", '1', ''], [], ['x']], incomplete: false,
 	});
 	assert.deepEqual((await preview(anna, '')).json.rows, []);
+	for (const [text, dates] of [
+		['1/2/2024,x\n', ['dmy', 'mdy']],
+		['1/2/2024,31/2/2024,x\n', ['dmy', 'mdy']],
+		['1/2/2024\n13/2/2024\n', ['dmy']],
+		['1/2/2024\n2/13/2024 8:30\n', ['mdy']],
+		['13/2/2024\n2/13/2024\n', []],
+		[`${'x\n'.repeat(100)}31.12.2024\n`, ['dmy']],
+	])
+		assert.deepEqual((await preview(anna, text)).json.dates, dates, text);
+	assert.deepEqual((await preview(anna, '1/2/2024,1,x\n', { dates: 'mdy' })).json.rows, [['2024-01-02', '1', 'x']]);
 	const long = Buffer.from('zeile,ä\n'.repeat(8000));
 	const cut = await preview(anna, long.subarray(0, 65536));
 	assert.deepEqual([cut.json.encoding, cut.json.rows.length, cut.json.malformed], ['UTF-8', 20, null]);
@@ -505,7 +517,7 @@ test('a preview shows the first rows, and where a strict import fails', async ()
 
 test('cells of a sheet are set from a file by its editors, all or none', async () => {
 	const fid = (await importNew(anna, 'a,b,c\nd,e,f\n')).json.id;
-	const put = await importInto(anna, fid, 'B1', 'x;\n;1,5\n', { decimal: ',' });
+	const put = await importInto(anna, fid, 'B1', 'x;\n;1,5\n', { decimal: ',', dates: 'dmy' });
 	assert.deepEqual([put.status, put.json.separator, typeof put.json.seq, put.json.id], [200, ';', 'number', undefined], put.text);
 	const expected = [['a', 'x', ''], ['d', '', '1.5']];
 	assert.deepEqual(await rowsOf(anna, fid), expected);
@@ -539,6 +551,59 @@ test('cells of a sheet are set from a file by its editors, all or none', async (
 	assert.deepEqual(await rowsOf(anna, fid), [...expected, ['by ben', '', '']]);
 	await call(gateway, '/deletesheet', { token: anna.token, fid }, 16);
 	assert.equal((await importInto(anna, fid, 'A1', 'q')).status, 410);
+});
+
+test('a file becomes a tab of a book, by those who may edit the book', async () => {
+	const book = Number(await cluster.psql(`SELECT sheet.create_book('of files', ${anna.uid})`));
+	const into = (user, query, body = 'a,=1+1\n') =>
+		request(gateway, 'POST', `/v2/sheets/import?${query}`, { headers: { ...bearer(user), 'content-type': 'text/csv' }, body });
+	const tabs = () => cluster.psql(`SELECT string_agg(name, ',' ORDER BY place) FROM sheet.tabs(${book}, ${anna.uid})`);
+	const made = await into(anna, `name=one&book=${book}&formulas=true`);
+	assert.equal(made.status, 200, made.text);
+	const first = made.json.id;
+	assert.deepEqual(await cluster.rows(`SELECT a1, content FROM sheet.range(${first}, NULL, true)`), [{ a1: 'A1', content: 'a' }, { a1: 'B1', content: '=1+1' }]);
+	assert.equal((await into(anna, `name=none&book=${book}&before=${first}`, '')).status, 200);
+	assert.equal(await tabs(), 'none,one');
+
+	for (const [user, query, status, code] of [
+		[anna, `name=ONE&book=${book}`, 409, 'name_taken'],
+		[anna, `name=x&book=${book}&before=999999`, 404],
+		[anna, 'name=x&book=999999', 404],
+		[anna, 'name=x&book=none', 400],
+		[anna, `name=x&book=${book}&before=none`, 400],
+		[anna, `name=x&before=${first}`, 400],
+		[anna, `name=%20&book=${book}`, 400, 'sheet_name'],
+		[anna, `name=x&book=${book}&format=jsonl`, 400, 'csv_malformed'],
+		[ben, `name=x&book=${book}`, 403],
+	]) {
+		const answer = await into(user, query);
+		assert.deepEqual([answer.status, answer.json.code], [status, code], `${query}: ${answer.text}`);
+	}
+	await cluster.psql(`SELECT sheet.share_book(${book}, '${ben.username}', 'viewer', ${anna.uid})`);
+	assert.equal((await into(ben, `name=x&book=${book}`)).status, 403);
+	await cluster.psql(`SELECT sheet.share_book(${book}, '${ben.username}', 'editor', ${anna.uid})`);
+	const his = await into(ben, `name=his&book=${book}`);
+	assert.equal(his.status, 200, his.text);
+	assert.equal(await cluster.psql(`SELECT owner FROM sheet.info(${his.json.id})`), anna.username);
+	// Another tab gets the name while the file is under way, and then the last place of the book is taken.
+	for (const [name, sql, code] of [
+		['late', `SELECT sheet.add_tab(${book}, 'late')`, 'name_taken'],
+		['full', `SELECT count(sheet.add_tab(${book}, 'tab ' || i)) FROM generate_series(1, 252) i`, 'book_full'],
+	]) {
+		const outgoing = http.request({ port: gateway.port, method: 'POST', path: `/v2/sheets/import?name=${name}&book=${book}`, agent: false, headers: bearer(anna) });
+		const answered = new Promise((resolve, reject) => outgoing.on('error', reject).on('response', async (got) => resolve([got.statusCode, JSON.parse(Buffer.concat(await got.toArray()))])));
+		outgoing.write('a,b\n');
+		await waitUntil(async () => (await cluster.psql('SELECT count(*) FROM sheet.import')) === '1', 'the import to begin');
+		await cluster.psql(sql);
+		outgoing.end('c,d\n');
+		const [status, answer] = await answered;
+		assert.deepEqual([status, answer.code], [409, code], JSON.stringify(answer));
+		await nothingLeft();
+	}
+	assert.match(await tabs(), /^none,one,his,late,tab 1,/);
+	await cluster.psql(`SELECT sheet.trash_book(${book})`);
+	assert.equal((await into(anna, `name=x&book=${book}`)).status, 410);
+	await nothingLeft();
 });
 
 test('an import into a sheet that another transaction holds is tried again, without another upload', async () => {

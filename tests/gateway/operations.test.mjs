@@ -520,6 +520,7 @@ describe('the drain', () => {
 			assert.equal((await stopped).code, 0, 'by itself, before it is killed');
 			assert.ok((await answer) instanceof Error, 'the connection ends without an answer');
 			for (const { pid } of writers) process.kill(pid, 'SIGCONT');
+			await waitUntil(async () => (await connected()).length === 0, 'the connections to end');
 			await gateway.start();
 		}
 	});

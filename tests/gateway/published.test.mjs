@@ -168,7 +168,7 @@ test('the page: a table without a script, and nothing of a cell or a name is mar
 test('pandas reads the CSV and the TSV from their addresses', async () => {
 	const lines = [
 		['id', 'name', 'amount', 'share', 'day', 'note', 'flag', 'code'],
-		['1', 'Ä 表 🙂', '1.5', '0.25', '2024-01-31', 'two\nlines, "quoted"', 'TRUE', '007'],
+		['1', 'Ä 表 🙂', '1.5', '0.25', '2024-01-31 08:00:00', 'two\nlines, "quoted"', 'TRUE', '007'],
 		['2', '', '-2e3', '', '2024-02-01 10:30:00', 'two', 'FALSE', "'12"],
 		['3', 'x y', '', '0.5', '', '', 'TRUE', "'09"],
 	];

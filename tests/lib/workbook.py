@@ -17,6 +17,11 @@ from openpyxl.utils.datetime import CALENDAR_MAC_1904
 from openpyxl.workbook.defined_name import DefinedName
 from openpyxl.worksheet.datavalidation import DataValidation
 
+try:
+    from openpyxl.worksheet.formula import ArrayFormula
+except ImportError:  # before 3.1
+    ArrayFormula = None
+
 
 def values(sheet):
     texts = ['text', '007', '1e5', '=1+1', 'TRUE', '2024-01-31', '10:30', "'quoted", "''", ' spaces ', 'two\nlines', 'a & <b> "c"', 'Größe 表 🙂', '#N/A?', 'x' * 32767]
@@ -36,8 +41,11 @@ def values(sheet):
     formulas = ['=B1+B2', "=SUM('Zweite Tab'!A1:A3)", '=IF(B1>0,"ja & nein","")', '=_xlfn.CONCAT(A1,"x")', '=TRUE', '=A1&"_xlfn.CONCAT("', '=_xlfn.LET(_xlpm.a,1,_xlpm.a+1)']
     for row, formula in enumerate(formulas, 1):
         sheet.cell(row, 5, formula)
-    sheet['E10'] = '=B1:B3*2'
-    sheet.formula_attributes['E10'] = {'t': 'array', 'ref': 'E10:E12'}
+    if ArrayFormula:
+        sheet['E10'] = ArrayFormula('E10:E12', '=B1:B3*2')
+    else:
+        sheet['E10'] = '=B1:B3*2'
+        sheet.formula_attributes['E10'] = {'t': 'array', 'ref': 'E10:E12'}
     for row, pattern in enumerate(['#,##0.00 "€"', '0.0%', '[$-407]d. mmmm yyyy', '0.00E+00', '@', '# ?/?', '#,##0;[Red]-#,##0'], 1):
         cell = sheet.cell(row, 6, 1234.5)
         cell.number_format = pattern
@@ -135,7 +143,11 @@ def make(path, epoch=None):
     arrangement(book.create_sheet('arrangement'))
     kept(book.create_sheet('kept'))
     book.create_sheet('hidden').sheet_state = 'hidden'
-    book.defined_names.append(DefinedName('steuer', attr_text="'Zweite Tab'!$A$1"))
+    name = DefinedName('steuer', attr_text="'Zweite Tab'!$A$1")
+    if ArrayFormula:
+        book.defined_names.add(name)
+    else:
+        book.defined_names.append(name)
     book.save(path)
     rewrite(path, 'xl/worksheets/sheet2.xml', shared)
 
@@ -156,6 +168,8 @@ def cell_of(cell):
     font, border, place = cell.font, cell.border, cell.alignment
     sides = {name: [getattr(border, name).style, colour(getattr(border, name).color)] for name in ('left', 'right', 'top', 'bottom', 'diagonal') if getattr(border, name) and getattr(border, name).style}
     value = cell.value
+    if ArrayFormula and isinstance(value, ArrayFormula):
+        value = value.text
     return {
         'type': cell.data_type, 'value': str(value), 'format': cell.number_format,
         'font': [font.name, font.sz, bool(font.b), bool(font.i), font.u, bool(font.strike), font.vertAlign, colour(font.color)],
@@ -180,7 +194,7 @@ def read(path):
                         cells[cell.coordinate]['shown'] = str(values_of[cell.coordinate].value)
         widths = {name: [round(one.width, 2), one.hidden] for name, one in sheet.column_dimensions.items() if one.width != 13 or one.hidden}
         heights = {str(row): [one.height, bool(one.hidden)] for row, one in sheet.row_dimensions.items() if one.height or one.hidden}
-        arrays = {place: one['ref'] for place, one in getattr(sheet, 'formula_attributes', {}).items() if one.get('t') == 'array'}
+        arrays = dict(sheet.array_formulae) if ArrayFormula else {place: one['ref'] for place, one in sheet.formula_attributes.items() if one.get('t') == 'array'}
         rules = sorted(
             [str(one.sqref), rule.type, rule.operator, rule.formula, rule.priority, colour(rule.dxf.fill.bgColor) if rule.dxf and rule.dxf.fill else None, bool(rule.dxf and rule.dxf.font and rule.dxf.font.b), [colour(c) for c in rule.colorScale.color] if rule.colorScale else None]
             for one in sheet.conditional_formatting
@@ -188,7 +202,7 @@ def read(path):
         )
         validations = [[str(one.sqref), one.type, one.formula1, one.allow_blank] for one in sheet.data_validations.dataValidation]
         notes = {cell.coordinate: [cell.comment.text, cell.comment.author] for row in sheet.iter_rows() for cell in row if cell.comment}
-        names = {name.name: name.attr_text for name in book.defined_names.definedName}
+        names = {name.name: name.attr_text for name in (book.defined_names.values() if ArrayFormula else book.defined_names.definedName)}
         tabs.append({
             'rules': rules, 'validations': validations, 'notes': notes, 'names': names, 'filter': sheet.auto_filter.ref, 'print': sheet.print_area, 'page': sheet.page_setup.orientation,
             'name': sheet.title, 'state': sheet.sheet_state, 'colour': colour(sheet.sheet_properties.tabColor), 'freeze': sheet.freeze_panes,

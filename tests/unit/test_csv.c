@@ -103,7 +103,7 @@ check_given(const char *given, const char *text, size_t len, char separator, siz
 	CsvOptions options;
 	CsvReader reader;
 
-	csv_options_parse(&options, NULL, given, NULL, false, NULL, true);
+	csv_options_parse(&options, NULL, given, NULL, false, NULL, true, NULL);
 	csv_reader_init(&reader, &options.dialect, text, len);
 	csv_guess(&reader, &options);
 	TAP_OK(reader.dialect.separator == separator && reader.pos == text + skip, "the separator of %.20s is %c, got %c",
@@ -133,15 +133,71 @@ check_guess_head(void)
 }
 
 static void
-check_content(const char *text, const char *expected, bool decimal_comma, bool formulas)
+check_options(const char *text, const char *expected, CsvOptions options)
 {
-	CsvOptions options = {.decimal_comma = decimal_comma, .formulas = formulas};
 	CsvField field = {.data = text, .len = strlen(text)};
 	char content[64];
 	size_t len = csv_content(&options, &field, content);
 
 	TAP_OK(len == strlen(expected) && memcmp(content, expected, len) == 0, "%s becomes %s, got %.*s", text, expected,
 		   (int) len, content);
+}
+
+static void
+check_content(const char *text, const char *expected, bool decimal_comma, bool formulas)
+{
+	check_options(text, expected, (CsvOptions){.decimal_comma = decimal_comma, .formulas = formulas});
+}
+
+/* dmy, mdy: the contents under these orders of dates; NULL: the text. */
+static void
+check_date(const char *text, const char *dmy, const char *mdy)
+{
+	check_options(text, dmy != NULL ? dmy : text, (CsvOptions){.dates = CSV_DATES_DMY});
+	check_options(text, mdy != NULL ? mdy : text, (CsvOptions){.dates = CSV_DATES_MDY});
+	check_options(text, text, (CsvOptions){.dates = CSV_DATES_NONE});
+	TAP_OK(csv_is_date(CSV_DATES_DMY, text, strlen(text)) == (dmy != NULL) &&
+			   csv_is_date(CSV_DATES_MDY, text, strlen(text)) == (mdy != NULL),
+		   "the orders of %s", text);
+}
+
+static void
+check_dates(void)
+{
+	static const char *const none[] = {"",
+									   "1.1.24",
+									   "1.1",
+									   "1.1.2024.",
+									   "1.1/2024",
+									   "1.1.20245",
+									   "32.13.2024",
+									   "30.2.2024",
+									   "29.2.1900",
+									   "0.1.2024",
+									   "1.0.2024",
+									   "001.1.2024",
+									   "1.1.2024x",
+									   "1.1.2024 x",
+									   "1.1.2024 25:00",
+									   "1.1.2024 ",
+									   "1..2024",
+									   "1.1.1899",
+									   "+1.1.2024",
+									   " 1.1.2024",
+									   "1 1 2024",
+									   "2024-01-31",
+									   "1.1.2024 08:30:15.1234"};
+
+	check_date("31.01.2024", "2024-01-31", NULL);
+	check_date("1/31/2024", NULL, "2024-01-31");
+	check_date("2/1/2024", "2024-01-02", "2024-02-01");
+	check_date("29-2-2024", "2024-02-29", NULL);
+	check_date("1.1.2024 8:30", "2024-01-01 08:30", "2024-01-01 08:30");
+	check_date("13.1.2024 08:30:15.123", "2024-01-13 08:30:15.123", NULL);
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		check_date(none[i], NULL, NULL);
+	check_options("1.234,5", "1234.5", (CsvOptions){.dates = CSV_DATES_DMY, .decimal_comma = true});
+	check_options("1.12.2024", "2024-12-01", (CsvOptions){.dates = CSV_DATES_DMY, .decimal_comma = true});
 }
 
 /* A field of a file of others, and how an export writes the content again: both show the same text. */
@@ -272,6 +328,7 @@ main(void)
 	check_content("1,5E", "1,5E", true, false);
 	check_content("=1", "=1", true, true);
 	check_content("'1,5", "''1,5", true, false);
+	check_dates();
 	check_apostrophes();
 	return tap_done();
 }

@@ -38,8 +38,10 @@ static CatalogQuery book_share_tabs = {
 	"ON CONFLICT (sheet_id, uid) DO UPDATE SET role = excluded.role, " MEMBER_OPENED
 	" WHERE member.role IS NOT DISTINCT FROM $4",
 	{INT8OID, INT8OID, TEXTOID, TEXTOID}};
+/* IS NOT DISTINCT FROM keeps the planner from the index of the account's list, whose every entry it would read. */
 static CatalogQuery book_unshare_tabs = {
-	"UPDATE sheet.member SET role = NULL, link_no = NULL WHERE uid = $2 AND role = $3 AND sheet_id = ANY (ARRAY("
+	"UPDATE sheet.member SET role = NULL, link_no = NULL WHERE uid = $2 AND role IS NOT DISTINCT FROM $3 AND "
+	"sheet_id = ANY (ARRAY("
 	"SELECT sheet_id FROM sheet.book_tab WHERE book_id = $1))",
 	{INT8OID, INT8OID, TEXTOID}};
 static CatalogQuery book_list_members = {

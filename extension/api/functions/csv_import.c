@@ -242,7 +242,7 @@ csv_check_content(const char *content, Size len, uint64 line, uint32 col)
 static void
 csv_measure(CsvInput *input, int64 row, int64 col, uint32 *rows, uint32 *cols)
 {
-	char *content = palloc(IMPORT_FIELD_MAX + 1);
+	char *content = palloc(IMPORT_FIELD_MAX + CSV_CONTENT_MORE);
 	CsvField field;
 
 	*rows = *cols = 0;
@@ -268,7 +268,7 @@ static int64
 csv_import(CsvInput *input, int64 sheet_id, uint64 uid, uint32 row, uint32 col, bool with_empty)
 {
 	Edit *edits = palloc(sizeof(Edit) * SHEET_MAX_BATCH_EDITS);
-	char *contents = palloc(IMPORT_BYTES + 1);
+	char *contents = palloc(IMPORT_BYTES + CSV_CONTENT_MORE);
 	Size used = 0;
 	uint32 n = 0;
 	int64 last_seq = 0;
@@ -312,18 +312,18 @@ csv_create_sheet(NullableDatum name, NullableDatum link_role, NullableDatum as_u
 	return DatumGetInt64(sheet_create(create));
 }
 
-/* The arguments format, separator, quote, lenient, decimal_point and formulas begin at `arg`. */
+/* The arguments format, separator, quote, lenient, decimal_point, formulas and date_order begin at `arg`. */
 static void
 csv_arg_options(FunctionCallInfo fcinfo, int arg, CsvOptions *options)
 {
-	char *texts[6] = {0};
+	char *texts[7] = {0};
 	const char *problem;
 
-	for (int i = 0; i < 6; i++)
+	for (int i = 0; i < 7; i++)
 		texts[i] = i == 3 || i == 5 || PG_ARGISNULL(arg + i) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(arg + i));
 	problem =
 		csv_options_parse(options, texts[0], texts[1], texts[2], !PG_ARGISNULL(arg + 3) && PG_GETARG_BOOL(arg + 3),
-						  texts[4], !PG_ARGISNULL(arg + 5) && PG_GETARG_BOOL(arg + 5));
+						  texts[4], !PG_ARGISNULL(arg + 5) && PG_GETARG_BOOL(arg + 5), texts[6]);
 	if (problem != NULL)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s", problem)));
 }
@@ -388,7 +388,7 @@ csv_arg(FunctionCallInfo fcinfo, int arg)
 	return PG_GETARG_TEXT_PP(arg);
 }
 
-/* import_csv(name, csv, format, separator, quote, lenient, decimal_point, formulas, as_uid) */
+/* import_csv(name, csv, format, separator, quote, lenient, decimal_point, formulas, date_order, as_uid) */
 Datum
 sheet_import_csv(PG_FUNCTION_ARGS)
 {
@@ -397,12 +397,13 @@ sheet_import_csv(PG_FUNCTION_ARGS)
 	CsvInput input = {0};
 
 	csv_arg_options(fcinfo, 2, &input.options);
-	(void) csv_run(&input, csv, &target, catalog_arg_int64(fcinfo, 8, 0));
+	(void) csv_run(&input, csv, &target, catalog_arg_int64(fcinfo, 9, 0));
 	csv_notice(&input);
 	PG_RETURN_INT64(target.sheet_id);
 }
 
-/* import_csv_into(sheet_id, ref, csv, format, separator, quote, lenient, decimal_point, formulas, as_uid) */
+/* import_csv_into(sheet_id, ref, csv, format, separator, quote, lenient, decimal_point, formulas, date_order, as_uid)
+ */
 Datum
 sheet_import_csv_into(PG_FUNCTION_ARGS)
 {
@@ -413,7 +414,7 @@ sheet_import_csv_into(PG_FUNCTION_ARGS)
 
 	csv_arg_options(fcinfo, 3, &input.options);
 	cells_parse_ref(catalog_arg_string(fcinfo, 1, "cell"), &target.row, &target.col);
-	seq = csv_run(&input, csv, &target, catalog_arg_int64(fcinfo, 9, 0));
+	seq = csv_run(&input, csv, &target, catalog_arg_int64(fcinfo, 10, 0));
 	csv_notice(&input);
 	PG_RETURN_INT64(seq);
 }
@@ -421,14 +422,14 @@ sheet_import_csv_into(PG_FUNCTION_ARGS)
 /* ---- a file of the server ---- */
 
 /* import_file(path, name, into_sheet, ref, is_program, format, separator, quote, lenient, decimal_point, formulas,
- * as_uid) */
+ * date_order, as_uid) */
 Datum
 sheet_import_file(PG_FUNCTION_ARGS)
 {
 	char *path = catalog_arg_string(fcinfo, 0, "path");
 	CsvTarget target = {
 		.name = fcinfo->args[1], .link_role = CATALOG_NULL, .sheet_id = catalog_arg_int64(fcinfo, 2, 0)};
-	int64 as_uid = catalog_arg_int64(fcinfo, 11, 0), size;
+	int64 as_uid = catalog_arg_int64(fcinfo, 12, 0), size;
 	CsvInput input = {0};
 	Datum values[2];
 	bool nulls[2] = {false};
@@ -506,7 +507,7 @@ import_remove(const NullableDatum *import_id)
 	catalog_run(&import_delete_parts, import_id, false);
 }
 
-/* import_end(import_id, into_sheet, ref, format, separator, quote, lenient, decimal_point, formulas) */
+/* import_end(import_id, into_sheet, ref, format, separator, quote, lenient, decimal_point, formulas, date_order) */
 Datum
 sheet_import_end(PG_FUNCTION_ARGS)
 {

@@ -217,7 +217,7 @@ sheet_merge_tile(PG_FUNCTION_ARGS)
 	struct varlena *new =
 		PG_ARGISNULL(1) ? (struct varlena *) cstring_to_text("") : PG_DETOAST_DATUM_PACKED(PG_GETARG_DATUM(1));
 	ValueReader old_reader, new_reader;
-	ValueEntry old_entry, new_entry;
+	ValueEntry old_entry = {0}, new_entry = {0};
 	bool have_old = false, have_new = false, take_old = true, take_new = true;
 	StringInfoData bytes;
 

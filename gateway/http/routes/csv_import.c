@@ -1,6 +1,6 @@
 /*
- * csv_import.c - POST /v2/sheets/import?name=NAME and PUT /v2/sheets/ID/import?ref=CELL: CSV, TSV or JSON Lines of any
- * size become a new sheet, or cells of one that is there, with bounded memory.
+ * csv_import.c - POST /v2/sheets/import?name=NAME, the same with &book=ID, and PUT /v2/sheets/ID/import?ref=CELL: CSV,
+ * TSV or JSON Lines of any size become a new sheet, a tab of a book, or cells of a sheet, with bounded memory.
  *
  * The body is the text. It is converted to UTF-8 and stored in parts as it arrives, each in its turn among all uploads
  * (upload_pace.c), and then becomes cells in one statement. Nothing is left of an import that fails. While a part waits
@@ -12,6 +12,7 @@
 #include "core/gateway.h"
 #include "http/routes/routes.h"
 #include "http/routes/upload_pace.h"
+#include "ws/cache/changes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +33,8 @@ typedef struct Import
 {
 	ImportState state;
 	char name[IMPORT_NAME_BYTES + 1]; /* of a new sheet */
-	char ref[A1_RANGE_MAX];			  /* of one that is there */
+	int64_t book, before;			  /* of a new tab, and the tab that follows it; 0: none */
+	char ref[A1_RANGE_MAX];			  /* of a sheet that is there */
 	ImportOptions options;
 	Charset charset;
 	bool body_done;
@@ -48,8 +50,14 @@ static const char import_begin_sql[] = "SELECT sheet.import_begin($1, $2, $3)";
 static const char import_put_sql[] = "SELECT sheet.import_put($1, $2, $3)";
 static const char import_into_sql[] = "SELECT sheet.import_begin(NULL, NULL, $2) "
 									  "FROM sheet.check_role($1, 'editor', as_uid => $2)";
+static const char import_tab_sql[] = "SELECT sheet.import_begin($2, NULL, $3), sheet.tab($1, $2, $3) "
+									 "FROM sheet.book_info($1, $3) WHERE role IN ('editor', 'owner')";
 static const char import_end_sql[] = "SELECT sheet_id, seq, taken_separator, forgiven, forgiven_line "
-									 "FROM sheet.import_end($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+									 "FROM sheet.import_end($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+static const char import_end_tab_sql[] =
+	"SELECT sheet_id, seq, taken_separator, forgiven, forgiven_line "
+	"FROM sheet.add_tab($2, $11, $12, 100, 26, $13) AS made (id), "
+	"LATERAL sheet.import_end($1, made.id, coalesce($3, 'A1'), $4, $5, $6, $7, $8, $9, $10)";
 static const char import_abort_sql[] = "SELECT sheet.import_abort($1)";
 
 static void import_continue(Request *request);
@@ -75,13 +83,16 @@ import_free(void *own)
 
 /* The code by which a page finds its text; NULL: the error is not about the CSV. */
 static const char *
-import_error_code(const char *sqlstate)
+import_error_code(const PGresult *res)
 {
+	const char *sqlstate = pgresult_sqlstate(res);
+
 	if (strcmp(sqlstate, "22P04") == 0)
 		return "csv_malformed";
 	if (strcmp(sqlstate, "22021") == 0)
 		return "csv_encoding";
-	return strcmp(sqlstate, "54000") == 0 ? "csv_limit" : NULL;
+	/* Of a book that is full, the error has no place. */
+	return strcmp(sqlstate, "54000") == 0 && PQresultErrorField(res, PG_DIAG_CONTEXT) != NULL ? "csv_limit" : NULL;
 }
 
 /* {"success":false,"msg":0,"data":reason,"code":code,"line":line,"column":column}; the context has the place. */
@@ -175,15 +186,19 @@ static void
 import_ended(Request *request, PGresult *res)
 {
 	Import *import = request->own;
-	const char *code = import_error_code(pgresult_sqlstate(res));
+	const char *code = import_error_code(res);
 
 	if (request_succeeded(res))
 	{
 		import->import_id = 0;
+		if (import->book != 0)
+			changes_register(atoll(PQgetvalue(res, 0, 0)));
 		import_answer(request, res);
 	}
 	else if (code != NULL)
 		import_refuse_csv(request, res, code);
+	else if (strcmp(pgresult_sqlstate(res), "54000") == 0)
+		request_error_code(request, 409, "book_full", PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY));
 	else if (import_was_blocked(res) && ++import->tries < IMPORT_TRIES)
 		import_end(request);
 	else
@@ -201,15 +216,28 @@ import_end(Request *request)
 {
 	Import *import = request->own;
 	const ImportOptions *options = &import->options;
-	bool is_new = import_is_new(request);
+	PgParam target = import->book != 0		  ? request_int64(request, import->book)
+					 : import_is_new(request) ? pgparam_null()
+											  : request_sheet(request);
+	PgParam params[] = {request_int64(request, import->import_id),
+						target,
+						import_text(import->ref),
+						import_text(options->format),
+						import_text(options->separator),
+						pgparam_text(import_quote(options)),
+						pgparam_text(options->csv.dialect.lenient ? "t" : "f"),
+						import_text(options->decimal),
+						pgparam_text(options->csv.formulas ? "t" : "f"),
+						import_text(options->dates),
+						pgparam_text(import->name),
+						import->before != 0 ? request_int64(request, import->before) : pgparam_null(),
+						request_uid(request)};
 
 	import->state = IMPORT_ENDING;
-	request_query(request, DATABASE_LONG, import_end_sql,
-				  PARAMS(request_int64(request, import->import_id), is_new ? pgparam_null() : request_sheet(request),
-						 import_text(import->ref), import_text(options->format), import_text(options->separator),
-						 pgparam_text(import_quote(options)), pgparam_text(options->csv.dialect.lenient ? "t" : "f"),
-						 import_text(options->decimal), pgparam_text(options->csv.formulas ? "t" : "f")),
-				  REQUEST_TEXT_RAW, import_ended);
+	if (import->book != 0)
+		request_query(request, DATABASE_LONG, import_end_tab_sql, 13, params, REQUEST_TEXT_RAW, import_ended);
+	else
+		request_query(request, DATABASE_LONG, import_end_sql, 10, params, REQUEST_TEXT_RAW, import_ended);
 }
 
 static void
@@ -325,7 +353,17 @@ import_begun(Request *request, PGresult *res)
 		request_sql_error(request, res);
 		return;
 	}
+	if (PQntuples(res) == 0)
+	{
+		request_error(request, 403, "only editors of the book may add a tab");
+		return;
+	}
 	import->import_id = atoll(PQgetvalue(res, 0, 0));
+	if (import->book != 0 && !PQgetisnull(res, 0, 1))
+	{
+		request_error_code(request, 409, "name_taken", "another tab of the book has the name");
+		return;
+	}
 	import->state = IMPORT_WRITING;
 	import_continue(request);
 }
@@ -334,18 +372,26 @@ static void
 import_authenticated(Request *request)
 {
 	const char *role = gateway.config.default_link_role;
+	const Import *import = request->own;
 
 	request->begins = true;
+	if (import->book != 0)
+	{
+		request_query(request, DATABASE_WRITES, import_tab_sql,
+					  PARAMS(request_int64(request, import->book), pgparam_text(import->name), request_uid(request)),
+					  REQUEST_TEXT_RAW, import_begun);
+		return;
+	}
 	if (!import_is_new(request))
 	{
 		request_query(request, DATABASE_WRITES, import_into_sql, PARAMS(request_sheet(request), request_uid(request)),
 					  REQUEST_TEXT_RAW, import_begun);
 		return;
 	}
-	request_query(request, DATABASE_WRITES, import_begin_sql,
-				  PARAMS(pgparam_text(((Import *) request->own)->name),
-						 pgparam_text(strcmp(role, "none") == 0 ? NULL : role), request_uid(request)),
-				  REQUEST_TEXT_RAW, import_begun);
+	request_query(
+		request, DATABASE_WRITES, import_begin_sql,
+		PARAMS(pgparam_text(import->name), pgparam_text(strcmp(role, "none") == 0 ? NULL : role), request_uid(request)),
+		REQUEST_TEXT_RAW, import_begun);
 }
 
 /* ---- the request ---- */
@@ -366,7 +412,7 @@ import_body(Request *request, const char *data, size_t len)
 		import_continue(request);
 }
 
-/* The name of the new sheet, or the cell of one that is there. False: answered. */
+/* The name of the new sheet and its place in a book, or the cell of a sheet that is there. False: answered. */
 static bool
 import_read_target(Request *request)
 {
@@ -375,9 +421,15 @@ import_read_target(Request *request)
 
 	if (import_is_new(request))
 	{
-		if (request_arg(request, "name", import->name, sizeof(import->name)))
+		if (!request_arg(request, "name", import->name, sizeof(import->name)))
+			request_error(request, 400, "name is needed in the query: that of the sheet");
+		else if (request_has_arg(request, "book") && !request_arg_id(request, "book", &import->book))
+			request_error(request, 400, "book is the id of a book");
+		else if (request_has_arg(request, "before") &&
+				 (import->book == 0 || !request_arg_id(request, "before", &import->before)))
+			request_error(request, 400, "before is the id of a tab of the book");
+		else
 			return true;
-		request_error(request, 400, "name is needed in the query: that of the sheet");
 		return false;
 	}
 	if (request_arg(request, "ref", import->ref, sizeof(import->ref)) &&

@@ -92,6 +92,8 @@ import_read_options(Request *request, ImportOptions *options)
 		problem = "the quote is one ASCII character other than a line end, or empty";
 	else if (!options_read_text(request, "decimal", options->decimal, sizeof(options->decimal)))
 		problem = "the decimal sign is . or ,";
+	else if (!options_read_text(request, "dates", options->dates, sizeof(options->dates)))
+		problem = CSV_DATES_ARE;
 	else if (!options_read_bool(request, "lenient", &lenient))
 		problem = "lenient is true or false";
 	else if (!options_read_bool(request, "formulas", &formulas))
@@ -103,7 +105,8 @@ import_read_options(Request *request, ImportOptions *options)
 	if (problem == NULL)
 		problem = csv_options_parse(&options->csv, options->format[0] != '\0' ? options->format : NULL,
 									options->separator[0] != '\0' ? options->separator : NULL, import_quote(options),
-									lenient, options->decimal[0] != '\0' ? options->decimal : NULL, formulas);
+									lenient, options->decimal[0] != '\0' ? options->decimal : NULL, formulas,
+									options->dates[0] != '\0' ? options->dates : NULL);
 	if (problem != NULL)
 		request_error(request, 400, problem);
 	return problem == NULL;
@@ -171,6 +174,29 @@ preview_put_malformed(Buf *to, const ImportOptions *options, const Buf *text, bo
 		buf_printf(to, ",\"malformed\":{\"line\":%llu,\"column\":%u}", (unsigned long long) field.line, field.col + 1);
 }
 
+/* Appends the orders in which all dates that end with the year make sense; none if there is no such date. */
+static void
+preview_put_dates(Buf *to, const ImportOptions *options, const Buf *text, bool cut, char *content)
+{
+	CsvReader reader = preview_reader(options, text, cut);
+	CsvOptions plain = options->csv;
+	uint32_t dmy = 0, mdy = 0, any = 0;
+	CsvField field;
+
+	plain.dates = CSV_DATES_NONE;
+	while (!plain.dialect.json && csv_read(&reader, &field) == CSV_FIELD)
+	{
+		size_t len = csv_content(&plain, &field, content);
+		bool is_dmy = csv_is_date(CSV_DATES_DMY, content, len), is_mdy = csv_is_date(CSV_DATES_MDY, content, len);
+
+		dmy += is_dmy;
+		mdy += is_mdy;
+		any += is_dmy || is_mdy;
+	}
+	buf_printf(to, ",\"dates\":[%s%s%s]", any > 0 && dmy == any ? "\"dmy\"" : "",
+			   any > 0 && dmy == any && mdy == any ? "," : "", any > 0 && mdy == any ? "\"mdy\"" : "");
+}
+
 static void
 preview_put_character(Buf *to, const char *name, const CsvOptions *options, int character)
 {
@@ -185,7 +211,7 @@ preview_put_character(Buf *to, const char *name, const CsvOptions *options, int 
 static void
 preview_answer(Request *request, const ImportOptions *options, const char *encoding, const Buf *text, bool cut)
 {
-	char *content = malloc(text->len + 2);
+	char *content = malloc(text->len + CSV_CONTENT_MORE);
 	CsvReader reader = preview_reader(options, text, cut);
 	Buf body = {NULL, 0, 0};
 
@@ -198,6 +224,7 @@ preview_answer(Request *request, const ImportOptions *options, const char *encod
 	preview_put_character(&body, "separator", &options->csv, reader.dialect.separator);
 	preview_put_character(&body, "quote", &options->csv, reader.dialect.quote);
 	preview_put_malformed(&body, options, text, cut);
+	preview_put_dates(&body, options, text, cut, content);
 	preview_put_rows(&body, &reader, &options->csv, cut, content);
 	buf_puts(&body, "}");
 	free(content);

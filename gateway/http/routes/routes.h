@@ -115,7 +115,7 @@ extern void import_refuse_encoding(Request *request, const Charset *charset);
 /* csv_preview.c: what the query says of a text that is imported. An argument that is absent is empty */
 typedef struct ImportOptions
 {
-	char format[8], separator[8], quote[8], decimal[8];
+	char format[8], separator[8], quote[8], decimal[8], dates[8];
 	bool no_quote;		  /* quote was given, and is empty */
 	const char *encoding; /* NULL: to be recognised */
 	CsvOptions csv;

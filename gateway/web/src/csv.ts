@@ -49,6 +49,8 @@ export interface ImportOptions {
 	separator?: string;
 	lenient?: boolean;
 	decimal?: '.' | ',';
+	/** The order of day and month in dates that end with the year. */
+	dates?: string;
 	/** =A1 is a formula, and 1E5 a number. */
 	formulas?: boolean;
 }
@@ -58,14 +60,16 @@ export interface Preview {
 	separator: string | null;
 	/** The place of the first field that is refused unless misplaced quotation marks are permitted. */
 	malformed: { line: number; column: number } | null;
+	/** The orders in which all dates that end with the year make sense: dmy, mdy. */
+	dates: string[];
 	rows: string[][];
 	/** There are no rows, since the first one ends behind the first bytes. */
 	incomplete: boolean;
 }
 
 export interface Imported {
-	/** Of the new sheet. */
-	id: number;
+	/** Of the new sheet; undefined: cells of a sheet were set. */
+	id?: number;
 	/** How many fields have misplaced quotation marks, and the line of the first one. */
 	forgiven: number;
 	forgivenLine: number | null;
@@ -107,19 +111,29 @@ export interface CsvUpload {
 	cancel(): void;
 }
 
-/** Uploads a file, which becomes a sheet. progress: the share that was sent, from 0 to 1. Nothing is left if it fails. */
-export function uploadCsv(session: Session, name: string, file: Blob, options: ImportOptions, progress: (share: number) => void): CsvUpload {
+/** What a file becomes: the method and the address of the request, without the options. */
+export type ImportRequest = ['POST' | 'PUT', string];
+export const sheetOf = (name: string): ImportRequest => ['POST', `/v2/sheets/import?name=${encodeURIComponent(name)}`];
+/** A tab of the book, before another one; null: behind all. */
+export const tabOf = (name: string, book: number, before: number | null): ImportRequest => {
+	const [method, path] = sheetOf(name);
+	return [method, `${path}&book=${book}${before === null ? '' : `&before=${before}`}`];
+};
+export const cellsFrom = (sheet: number, ref: string): ImportRequest => ['PUT', `/v2/sheets/${sheet}/import?ref=${ref}`];
+
+/** Uploads a file. progress: the share that was sent, from 0 to 1. Nothing is left if it fails. */
+export function uploadCsv(session: Session, [method, path]: ImportRequest, file: Blob, options: ImportOptions, progress: (share: number) => void): CsvUpload {
 	// fetch() tells nothing of its progress.
 	const sending = new XMLHttpRequest();
 	const done = new Promise<Imported>((resolve, reject) => {
 		sending.responseType = 'json';
-		sending.open('POST', `/v2/sheets/import?name=${encodeURIComponent(name)}${queryOf(options)}`);
+		sending.open(method, `${path}${queryOf(options)}`);
 		sending.setRequestHeader('authorization', `Bearer ${session.token}`);
 		sending.setRequestHeader('content-type', 'text/csv');
 		sending.upload.onprogress = ({ loaded, total }) => progress(total === 0 ? 1 : loaded / total);
 		sending.onload = () => {
 			const answer = sending.response as Imported | null;
-			if (sending.status === 200 && typeof answer?.id === 'number') resolve(answer);
+			if (sending.status === 200 && answer) resolve(answer);
 			else reject(fileError(sending.status, answer as object | null));
 		};
 		sending.onerror = () => reject(new CsvError(t('csv.broken')));

@@ -62,10 +62,11 @@ SELECT count(sheet.set_range(:formats, 'B1', ARRAY[['a,b', E'c\td'], [E'e "f"\\'
 SELECT sheet.export_csv(:formats) = E',"a,b","c\td"\r\n,"e ""f""\\",\r\n,,"g\r\nh\u0001\uFEFFä"\r\n' AS csv,
 	sheet.export_csv(:formats, format => 'csv') = sheet.export_csv(:formats, format => NULL) AS csv_by_default,
 	sheet.export_csv(:formats, format => 'tsv') = E'\ta,b\t"c\td"\r\n\t"e ""f""\\"\t\r\n\t\t"g\r\nh\u0001\uFEFFä"\r\n' AS tsv;
-SELECT line, line::json FROM string_to_table(rtrim(sheet.export_csv(:formats, format => 'jsonl'), E'\n'), E'\n') line;
+-- psql from 17 on counts no column for a byte order mark
+SELECT line, line::json FROM string_to_table(replace(rtrim(sheet.export_csv(:formats, format => 'jsonl'), E'\n'), E'\uFEFF', '<mark>'), E'\n') line;
 SELECT array_agg(line::json ->> 2) = ARRAY[E'c\td', NULL, E'g\r\nh\u0001\uFEFFä'] AS contents
 	FROM string_to_table(rtrim(sheet.export_csv(:formats, format => 'jsonl'), E'\n'), E'\n') line;
-SELECT sheet.export_csv(:formats, 'D1:E9', format => 'jsonl') = '' AS nothing, sheet.export_csv(:formats, 'C2:C3', format => 'jsonl');
+SELECT sheet.export_csv(:formats, 'D1:E9', format => 'jsonl') = '' AS nothing, replace(sheet.export_csv(:formats, 'C2:C3', format => 'jsonl'), E'\uFEFF', '<mark>') AS marked;
 SELECT f.format, count(p) > 1 AS pieces, string_agg(p, '') = sheet.export_csv(:formats, 'B1:C9', format => f.format) AS whole
 	FROM (VALUES ('csv'), ('tsv'), ('jsonl')) f(format), sheet.read_csv(:formats, 1, 'B1:C9', format => f.format) p GROUP BY 1 ORDER BY 1;
 SELECT string_agg(p, '') = sheet.export_csv(:formulas, 'A1:B2', true, 'tsv', true) AS escaped FROM sheet.read_csv(:formulas, 9, 'A1:B2', true, 'tsv', true) p;

@@ -1,6 +1,8 @@
 // actions.ts - what editors do to the book of the open sheet. Loaded at the first use.
 import { ApiError, ask, deleteSheet } from '../api';
+import { tabOf } from '../csv';
 import { attempt, button, confirmDialog, explain, h, notify, openDialog } from '../dom';
+import { chooseRows } from '../files/choose';
 import { t } from '../i18n';
 import type { BarOptions } from './bar';
 import type { Tab } from './book';
@@ -53,10 +55,28 @@ export class Actions {
 		}
 	}
 
+	/** The tab to the right of this one; null: there is none. */
+	private after(beside: number): number | null {
+		const { tabs } = this.book;
+		return tabs[tabs.findIndex(({ sheet }) => sheet === beside) + 1]?.sheet ?? null;
+	}
+
+	/** A file becomes a tab to the right of this one. */
+	async import(beside: number): Promise<void> {
+		chooseRows(this.options.session, {
+			request: (file) => {
+				const { id, tabs } = this.book;
+				const { name } = freeName(tabs, 1, (n) => (n === 1 ? file : `${[...file].slice(0, 200).join('')} ${n}`));
+				return tabOf(name, id!, this.after(beside));
+			},
+			done: (made) => void this.book.read().then(() => this.options.open(made!)),
+		});
+	}
+
 	/** A new tab to the right of this one. */
 	async add(beside: number): Promise<void> {
 		const { id, tabs } = this.book;
-		const before = tabs[tabs.findIndex(({ sheet }) => sheet === beside) + 1]?.sheet ?? null;
+		const before = this.after(beside);
 		let made = 0;
 		const done = await this.change(async () => {
 			made = await this.make(id!, { before }, (n) => t('tabs.newName', { n }), tabs.length + 1);

@@ -274,6 +274,7 @@ export class TabBar {
 			...(this.canEdit
 				? [
 						{ text: t('tabs.newBeside'), run: run((actions) => actions.add(sheet)) },
+						{ text: t('tabs.import'), run: run((actions) => actions.import(sheet)) },
 						{ text: t('tabs.duplicate'), run: run((actions) => actions.duplicate(tab)) },
 						{ text: t('tabs.colour'), run: run((actions) => actions.colour(tab)) },
 						{ text: t(tab.hidden ? 'tabs.show' : 'tabs.hide'), run: run((actions) => actions.hide(tab)) },

@@ -1,14 +1,10 @@
 // openers.ts - what opens the dialogs of the account, its files and imports, whose modules are loaded at their first use.
-import { button, h, notify } from '../dom';
-import { loadDialogTexts, t } from '../i18n';
+import { sheetOf } from '../csv';
+import { button, h } from '../dom';
+import { rowFiles, withModule } from '../files/choose';
+import { t } from '../i18n';
 import type { Navigation } from '../main';
 import type { Session } from '../api';
-
-/** Runs `work` with a module and its texts unless a dialog was opened meanwhile, or tells that the gateway cannot be reached. */
-function withModule<M>(loading: Promise<M>, work: (module: M) => void): void {
-	const loaded = ([module]: [M, void]) => document.querySelector('dialog[open]') || work(module);
-	Promise.all([loading, loadDialogTexts()]).then(loaded, () => notify(t('error.unreachable'), 'problem'));
-}
 
 /** The button with the user's name, which opens the dialog of the account. */
 export function accountButton(session: Session, navigation: Navigation): HTMLButtonElement {
@@ -36,10 +32,10 @@ export function importButton(session: Session, area: HTMLElement, navigation: Na
 	const upload = (file: File) =>
 		/\.xls[xm]$/i.test(file.name)
 			? withModule(import('../files/workbook'), ({ importWorkbook }) => importWorkbook(session, file, navigation))
-			: withModule(import('./import'), ({ importFile }) => importFile(session, file, navigation));
+			: withModule(import('../files/import'), ({ importFile }) => importFile(session, file, { request: sheetOf, done: (id) => navigation.toSheet(id!) }));
 	const input = h('input', {
 		type: 'file',
-		accept: '.csv,.tsv,.txt,.jsonl,.xlsx,.xlsm,text/csv,text/tab-separated-values',
+		accept: `${rowFiles},.xlsx,.xlsm`,
 		hidden: true,
 		'aria-label': t('csv.import'),
 	});

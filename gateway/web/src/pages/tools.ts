@@ -1,7 +1,10 @@
 // tools.ts - what the page does with a sheet besides editing: finds and replaces, tags, publishes cells as a paste, prints. Keys and buttons,
 // also those of guests.
 import type { Session } from '../api';
+import { cellName } from '../content';
+import { cellsFrom } from '../csv';
 import { bdi, button, h, notify } from '../dom';
+import { chooseRows } from '../files/choose';
 import { personName, t } from '../i18n';
 import type { Navigation } from '../main';
 import type { SheetSession } from '../sheet/session';
@@ -90,6 +93,18 @@ export function addTools({ context, session, view, name }: ToolParts): Tools {
 		}
 	}
 
+	/** A file becomes the cells from the selected one on. */
+	async function importHere(): Promise<void> {
+		await view()?.acceptEditing();
+		const { row, col } = context.selection();
+		const ref = cellName(row, col);
+		chooseRows(context.session, {
+			request: () => cellsFrom(context.sheetApi.fid, ref),
+			note: t('csv.hereHelp', { ref }),
+			done: () => notify(t('csv.hereDone', { ref })),
+		});
+	}
+
 	const listening = new AbortController();
 	const keys = (event: KeyboardEvent) => {
 		// On other keyboards than Latin ones, the key's place counts.
@@ -106,6 +121,7 @@ export function addTools({ context, session, view, name }: ToolParts): Tools {
 			button(t('find.title'), () => void openFind(false)),
 			button(t('publish.title'), () => void publish(), { class: 'for-accounts', 'aria-haspopup': 'dialog' }),
 			button(t('tags.title'), () => void openTags()),
+			button(t('csv.here'), () => void importHere(), { class: 'for-editors', 'aria-haspopup': 'dialog' }),
 			button(t('print.title'), () => window.print()),
 		],
 		end() {

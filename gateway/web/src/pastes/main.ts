@@ -2,7 +2,7 @@
 import '../style.css';
 import './pastes.css';
 import { currentSession } from '../api';
-import { sheetNameOf, uploadCsv } from '../csv';
+import { sheetNameOf, sheetOf, uploadCsv } from '../csv';
 import { bdi, button, explain, field, h, openDialog } from '../dom';
 import { formatTime, isolated, loadDialogTexts, loadPasteTexts, loadTexts, t } from '../i18n';
 import { addressOf, createPaste, endChoice } from './create';
@@ -74,7 +74,7 @@ async function makeSheet(paste: Paste, problem: HTMLElement): Promise<void> {
 	const format = paste.lang.toLowerCase() === 'tsv' ? 'tsv' : 'csv';
 	try {
 		await loadDialogTexts();
-		const { id } = await uploadCsv(session, sheetNameOf(file), new Blob([paste.content]), { format, encoding: 'UTF-8' }, () => {}).done;
+		const { id } = await uploadCsv(session, sheetOf(sheetNameOf(file)), new Blob([paste.content]), { format, encoding: 'UTF-8' }, () => {}).done;
 		location.href = `/?id=${id}`;
 	} catch (error) {
 		problem.textContent = explain(error);

@@ -1,10 +1,9 @@
-// import.ts - the dialog of a file that becomes a sheet: its first rows, how it is read, and the upload. Loaded at its first use.
-import { CsvError, previewImport, sheetNameOf, uploadCsv, type ImportOptions, type Preview } from '../csv';
+// import.ts - the dialog of a file that becomes a sheet, a tab or cells: its first rows, how it is read, and the upload. Loaded at its first use.
+import { CsvError, previewImport, sheetNameOf, uploadCsv, type ImportOptions, type ImportRequest, type Preview } from '../csv';
 import { parseContent } from '../content';
 import { button, explain, h, notify, openDialog } from '../dom';
 import { t } from '../i18n';
 import { localeOf } from '../paste/locale';
-import type { Navigation } from '../main';
 import type { Session } from '../api';
 
 const encodings =
@@ -33,15 +32,35 @@ function cellOf(content: string): HTMLElement {
 	return value.kind === 'text' ? h('td', { dir: 'auto' }, value.text) : h('td', { class: value.kind === 'formula' ? 'formula' : 'value' }, content);
 }
 
+/** What a file becomes. */
+export interface ImportTarget {
+	/** name: a name for a sheet, made of that of the file. */
+	request(name: string): ImportRequest;
+	/** What is said of it in the dialog. */
+	note?: string;
+	/** It is there. id: of a new sheet. */
+	done(id: number | undefined): void;
+}
+
 /** Shows what a file would become, and uploads it when the user says so. */
-export function importFile(session: Session, file: File, navigation: Navigation): void {
+export function importFile(session: Session, file: File, target: ImportTarget): void {
 	const json = /\.jsonl$/i.test(file.name);
 	const encoding = choice(t('csv.encoding'), encodings, (value) => value);
 	const separator = choice(t('csv.separator'), separators, (value) => t(`csv.separator.${separators.indexOf(value)}`));
 	const lenient = check(t('csv.lenient'));
 	const decimal = check(t('csv.decimal'));
+	const dates = choice(t('csv.dates'), ['', 'dmy', 'mdy'], (value) => t(`csv.dates.${value || 'text'}`));
 	const formulas = check(t('csv.formulas'));
-	const settings = h('div', { class: 'import-settings' }, encoding.row, !json && separator.row, !json && lenient.row, !json && decimal.row, formulas.row);
+	const settings = h(
+		'div',
+		{ class: 'import-settings' },
+		encoding.row,
+		!json && separator.row,
+		!json && dates.row,
+		!json && lenient.row,
+		!json && decimal.row,
+		formulas.row,
+	);
 	const rows = h('table');
 	const shown = h('div', { class: 'import-rows', role: 'region', 'aria-label': t('csv.preview'), tabindex: 0, dir: 'auto' }, rows);
 	const share = h('progress', { max: 1, value: 0, 'aria-label': t('csv.progress'), hidden: true });
@@ -52,6 +71,7 @@ export function importFile(session: Session, file: File, navigation: Navigation)
 	const { dialog, close } = openDialog(
 		t('csv.import'),
 		h('p', { dir: 'auto' }, file.name),
+		target.note ? h('p', {}, target.note) : null,
 		settings,
 		shown,
 		text,
@@ -71,6 +91,7 @@ export function importFile(session: Session, file: File, navigation: Navigation)
 						separator: separator.select.value,
 						lenient: lenient.input.checked,
 						decimal: decimal.input.checked ? ',' : '.',
+						dates: dates.select.value,
 						formulas: formulas.input.checked,
 					}
 				: {};
@@ -94,7 +115,10 @@ export function importFile(session: Session, file: File, navigation: Navigation)
 		}
 	};
 	const place = ({ line, column }: { line: number; column: number }) => ({ line: String(line), column: String(column) });
-	/** Chooses what was recognised. Semicolons are separators where numbers have a decimal comma; true: this changes the rows. */
+	/**
+	 * Chooses what was recognised. Semicolons are separators where numbers have a decimal comma. Dates that have two orders have that of
+	 * the language. True: this changes the rows.
+	 */
 	const take = (found: Preview): boolean => {
 		for (const [select, value] of [
 			[encoding.select, found.encoding],
@@ -103,10 +127,12 @@ export function importFile(session: Session, file: File, navigation: Navigation)
 			if (value !== null && ![...select.options].some((option) => option.value === value)) select.append(h('option', { value }, value));
 			select.value = value ?? '';
 		}
-		decimal.input.checked = found.separator === ';' && localeOf(navigator.language).comma;
-		return decimal.input.checked;
+		const { comma, order } = localeOf(navigator.language);
+		decimal.input.checked = found.separator === ';' && comma;
+		dates.select.value = found.dates.length > 1 ? (found.dates.includes(order) ? order : '') : (found.dates[0] ?? '');
+		return decimal.input.checked || dates.select.value !== '';
 	};
-	for (const input of [encoding.select, separator.select, lenient.input, decimal.input, formulas.input])
+	for (const input of [encoding.select, separator.select, dates.select, lenient.input, decimal.input, formulas.input])
 		input.addEventListener('change', () => void preview(true));
 	void preview(false);
 
@@ -116,7 +142,7 @@ export function importFile(session: Session, file: File, navigation: Navigation)
 		begin.hidden = true;
 		share.hidden = false;
 		text.textContent = t('csv.sending', { name: file.name });
-		const upload = uploadCsv(session, sheetNameOf(file), file, options(true), (sent) => {
+		const upload = uploadCsv(session, target.request(sheetNameOf(file)), file, options(true), (sent) => {
 			share.value = sent;
 			if (sent < 1) return;
 			// The upload is complete. The import can no longer be cancelled.
@@ -138,7 +164,7 @@ export function importFile(session: Session, file: File, navigation: Navigation)
 				if (forgiven > 0) notify(t('csv.forgiven', { count: String(forgiven), line: String(forgivenLine) }));
 				if (!open) return;
 				close();
-				navigation.toSheet(id);
+				target.done(id);
 			},
 			(error: unknown) => {
 				const reason = error instanceof CsvError ? error.message : explain(error);
