@@ -1,7 +1,7 @@
 /* The v1 routes about sheets: shapes, sizes, the bin, versions, logs, and who may call them. */
 import { after, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
-import { Cluster } from '../lib/cluster.mjs';
+import { Cluster, PsqlSession } from '../lib/cluster.mjs';
 import { call, getSheet, newSheet, post, register, uniqueName } from '../lib/client.mjs';
 import * as client from '../lib/client.mjs';
 
@@ -186,6 +186,33 @@ describe('sheets', () => {
 		await call(gateway, '/deletesheet', { token: anna.token, fid, purge: false }, 16);
 		await call(gateway, '/deletesheet', { token: anna.token, fid, purge: true }, 16);
 		await refused('/getsheet', { token: anna.token, fid }, 14);
+	});
+
+	test('what cannot be purged because of an older snapshot stays, with a clear answer, and is purged after its end', async () => {
+		// The edits of small sheets share blocks of the log.
+		const sheets = [];
+		for (let i = 0; i < 10; i++) sheets.push(await newSheet(gateway, anna));
+		await cluster.psql(sheets.map((fid) => `SELECT sheet.set(${fid}, 0, 0, 'x'); SELECT sheet.trash(${fid});`).join('\n'));
+		const backup = new PsqlSession(cluster);
+		const v2 = (fid) => client.request(gateway, 'DELETE', `/v2/sheets/${fid}?purge=true`, { headers: { authorization: `Bearer ${anna.token}` } });
+		const left = [];
+		try {
+			await backup.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM sheet.log_batch');
+			for (const fid of sheets) {
+				const answer = await post(gateway, '/deletesheet', { token: anna.token, fid, purge: true });
+				if (answer.status === 200) continue;
+				left.push(fid);
+				assert.deepEqual([answer.status, answer.json.code], [503, 'in_use'], answer.text);
+				assert.match(answer.json.data, /older transaction, such as a backup/);
+			}
+			assert.ok(left.length >= 2, `${left.length} of 10 were refused`);
+			const again = await v2(left[0]);
+			assert.deepEqual([again.status, again.json.code], [503, 'in_use'], again.text);
+			assert.equal(await cluster.psql(`SELECT count(*) FROM sheet.log_batch WHERE sheet_id = ${left[0]}`), '1', 'nothing of it was deleted');
+		} finally {
+			await backup.close();
+		}
+		for (const fid of left) assert.equal((await v2(fid)).status, 204);
 	});
 
 	test('commit, versions, logs and rollback', async () => {
