@@ -126,6 +126,28 @@ test('books', { timeout: 600000 }, async (t) => {
 		assert.equal(await page.evaluate(() => window.harm), undefined);
 	});
 
+	await step('a double click on a tab that is not shown shows and renames it, whether or not it is shown before the second click', async () => {
+		const input = page.getByLabel('Name of the tab');
+		await tab(ann, 'Sheet 2').dblclick();
+		await input.fill('Twice');
+		await input.press('Enter');
+		await untilCurrent(ann, 'Twice');
+		await tab(ann, '<img src=x onerror="window.harm=1">').click();
+		await untilCurrent(ann, '<img src=x onerror="window.harm=1">');
+		assert.equal(await input.count(), 0);
+		const { x, y, width, height } = await tab(ann, 'Twice').boundingBox();
+		await page.mouse.move(x + width / 2, y + height / 2);
+		for (const clickCount of [1, 2]) {
+			await page.mouse.down({ clickCount });
+			await page.mouse.up({ clickCount });
+			if (clickCount === 1) await untilCurrent(ann, 'Twice');
+		}
+		await input.fill('Sheet 2');
+		await input.press('Enter');
+		await untilTabs(ann, ['<img src=x onerror="window.harm=1">', 'Sheet 2']);
+		await turn(ann, '<img src=x onerror="window.harm=1">');
+	});
+
 	await step('a viewer sees the tabs, and nothing that changes them', async () => {
 		await sql(`SELECT sheet.share_book(${book}, 'bob', 'viewer')`);
 		await bob.open(plan);

@@ -25,6 +25,8 @@ const dragPixels = 6;
 /** How the bar was scrolled when the sheet before was left, and whether its tabs had the focus. */
 let scrolled = 0;
 let hadFocus = false;
+/** The tab whose name is typed as soon as it is shown: it was clicked twice. */
+let renamed: number | null = null;
 
 export const mayEdit = (role: Role | null | undefined): boolean => role === 'editor' || role === 'owner';
 
@@ -45,6 +47,8 @@ export class TabBar {
 	private drawn = false;
 	/** The click that follows is a part of a drag. */
 	private dropped = false;
+	/** The tab that is to be shown instead. */
+	private opening: number | null = null;
 	/** Tabs that look as they should stay in the document: one may have been pressed. */
 	private readonly elements = new Map<number, { looks: string; element: HTMLElement }>();
 	private gone = false;
@@ -62,6 +66,7 @@ export class TabBar {
 		options.book.onChange(() => this.draw());
 		this.list.addEventListener('keydown', (event) => this.key(event));
 		this.list.addEventListener('pointerdown', (event) => this.press(event));
+		this.list.addEventListener('mousedown', (event) => this.pressAgain(event));
 		this.list.addEventListener('contextmenu', (event) => {
 			const tab = this.tabAt(event.target);
 			if (!tab) return;
@@ -140,8 +145,11 @@ export class TabBar {
 
 	/** Called when the bar is in the page. */
 	shown(): void {
-		const first = this.elementOf(this.options.book.sheet);
+		const { sheet } = this.options.book;
+		const first = this.elementOf(sheet);
 		if (first) this.show(first);
+		if (renamed === sheet) this.rename(sheet);
+		renamed = null;
 	}
 
 	private show(current: HTMLElement): void {
@@ -205,14 +213,23 @@ export class TabBar {
 
 	private click(sheet: number, clicks: number): void {
 		if (this.dropped) return;
-		if (sheet !== this.options.book.sheet) this.open(sheet, clicks === 0);
 		// The first click of two may have been that which opened the tab.
-		else if (clicks === 2) this.rename(sheet);
+		if (sheet !== this.options.book.sheet) {
+			if (clicks < 2 || sheet !== this.opening) this.open(sheet, clicks === 0);
+		} else if (clicks === 2) this.rename(sheet);
+	}
+
+	/** The second press of a double click comes before the tab is shown. Its end may find another bar, and be no click. */
+	private pressAgain(event: MouseEvent): void {
+		const sheet = this.tabAt(event.target)?.sheet;
+		if (event.button === 0 && event.detail === 2 && sheet !== undefined && sheet === this.opening) renamed = sheet;
 	}
 
 	/** byKey: the tabs keep the focus. */
 	private open(sheet: number, byKey = false): void {
 		hadFocus = byKey;
+		renamed = null;
+		this.opening = sheet;
 		this.options.open(sheet);
 	}
 
