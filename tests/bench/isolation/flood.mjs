@@ -1,16 +1,18 @@
 /*
  * flood.mjs - the one who sends eight expensive requests at a time, in a process of its own: reads answers, and does not
- * look at them. Reads {gateway, requests: [{method, path, headers, body | bytes}], edit: {conninfo, sql} | null} as JSON
- * from the first line of its input; ends with its input, and prints how many answers there were of each status.
+ * look at them. Reads {port, requests: [{method, path, headers, body | bytes | file}], edit: {conninfo, sql} | null} as
+ * JSON from the first line of its input; ends with its input, and prints how many answers there were of each status.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import fs from 'node:fs';
 import http from 'node:http';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const lines = createInterface({ input: process.stdin });
 const { port, requests, edit } = JSON.parse((await once(lines, 'line'))[0]);
+for (const request of requests) if (request.file) request.body = fs.readFileSync(request.file);
 const counts = {};
 let on = true;
 let turn = 0;
@@ -40,7 +42,7 @@ await Promise.all(
 			if (psql) psql.stdin.write(`${edit.sql};\n`);
 			const status = await send(requests[turn++ % requests.length]);
 			counts[status] = (counts[status] ?? 0) + 1;
-			if (status !== 200) await sleep(200);
+			if (!(status >= 200 && status < 300)) await sleep(200);
 		}
 	}),
 );

@@ -9,15 +9,24 @@
  *   rollback, commit, getsheet, version, log, cells, upload
  *               one account sends eight of these requests at a time, of a sheet of 1024 x 1024 filled cells
  *   history     the sheet that users join has 100,000 batches behind it
+ *   export      the same account downloads that sheet as CSV and as a workbook, eight at a time
+ *   import      it imports CSV files of 4 MB and workbooks of 100,000 cells, eight at a time
  *
- * The number of server processes must not grow. The last line is JSON: for each disturbance the worst ratio. A ratio
- * above 2 fails the run.
+ * The number of server processes must not grow. The last line is JSON: for each disturbance the worst ratio. If it is
+ * above 2, the users work once more while foreign processes compute, as many as were runnable during the disturbance,
+ * and `foreign` has that ratio. A ratio above 2 that is also above 1.25 times that of foreign processes fails the run.
  */
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { Editor, call, login, multipart, newSheet, post, register } from '../../lib/client.mjs';
+import { Editor, call, login, multipart, newSheet, post, register, request } from '../../lib/client.mjs';
+import { repository } from '../../lib/cluster.mjs';
+import { waitUntil } from '../../lib/processes.mjs';
+import { workbookType } from '../../lib/workbook.mjs';
 import { killAtExit, place, setting } from '../common/site.mjs';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
@@ -43,6 +52,16 @@ class Session {
 	close() {
 		this.child.stdin.end();
 	}
+}
+
+/** How many threads of the machine run or are ready to run, sampled until done() gives the mean. */
+function sampleRunnable() {
+	const samples = [];
+	const timer = setInterval(() => samples.push(Number(fs.readFileSync('/proc/loadavg', 'utf8').split(/[ /]/)[3])), 20);
+	return () => {
+		clearInterval(timer);
+		return samples.reduce((sum, n) => sum + n, 0) / samples.length;
+	};
 }
 
 const quantile = (list, q) => [...list].sort((a, b) => a - b)[Math.min(list.length - 1, Math.floor(list.length * q))];
@@ -75,6 +94,21 @@ class Bench {
 		this.versions = [await this.site.psql(`SELECT sheet.commit(${this.large})`)];
 		await this.site.psql(`SELECT sheet.set(${this.large}, 'A1', 'second')`);
 		this.versions.push(await this.site.psql(`SELECT sheet.commit(${this.large})`));
+	}
+
+	/** calc converts workbooks. */
+	async startCalc() {
+		if (this.calc) return;
+		this.calc = spawn(process.execPath, [path.join(repository, 'build/calc/main.mjs'), `--database=${this.site.conninfo}`], { stdio: ['ignore', 'ignore', 'ignore'] });
+		killAtExit(this.calc);
+		await waitUntil(async () => (await this.site.psql('SELECT count(*) FROM sheet.calculator')) === '1', 'calc to report');
+	}
+
+	async stop() {
+		for (const { editor } of this.people) editor.terminate();
+		if (!this.calc) return;
+		this.calc.kill();
+		await once(this.calc, 'exit');
 	}
 
 	kinds() {
@@ -127,20 +161,16 @@ class Bench {
 		return Number(await this.site.psql("SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'pg_sheet %'"));
 	}
 
-	/** The same work before and during a disturbance; the worst ratio of their p99s. */
-	async compare(name, disturb) {
-		const connections = await this.backends();
-		const before = await this.work();
-		let on = true;
-		const counts = {};
-		const disturbing = disturb(() => on, (what, n = 1) => (counts[what] = (counts[what] ?? 0) + n));
-		await sleep(500);
-		const during = await this.work();
-		const after = await this.backends();
-		on = false;
-		await disturbing;
+	/** work(), and the mean number of runnable threads meanwhile. */
+	async workAndSample() {
+		const done = sampleRunnable();
+		return [await this.work(), done()];
+	}
+
+	/** Prints what the users noticed; the worst ratio of the p99s. */
+	report(title, before, during) {
 		let worst = 0;
-		process.stdout.write(`${name}   (${Object.entries(counts).map(([what, n]) => `${what}: ${n}`).join(', ')})\n`);
+		process.stdout.write(`${title}\n`);
 		for (const [kind, { p50, p99, n }] of Object.entries(during)) {
 			const ratio = Math.max(0, p99 - this.slackMs) / before[kind].p99;
 			worst = Math.max(worst, ratio);
@@ -148,6 +178,22 @@ class Bench {
 				`  ${kind.padEnd(8)} p50 ${before[kind].p50.toFixed(1).padStart(7)} -> ${p50.toFixed(1).padStart(7)} ms   p99 ${before[kind].p99.toFixed(1).padStart(7)} -> ${p99.toFixed(1).padStart(7)} ms   ${ratio <= 2 ? '' : 'MORE THAN TWICE'} (${n})\n`,
 			);
 		}
+		return worst;
+	}
+
+	/** The same work before and during a disturbance: {ratio, foreign}. */
+	async compare(name, disturb) {
+		const connections = await this.backends();
+		const [before, idle] = await this.workAndSample();
+		let on = true;
+		const counts = {};
+		const disturbing = disturb(() => on, (what, n = 1) => (counts[what] = (counts[what] ?? 0) + n));
+		await sleep(500);
+		const [during, busy] = await this.workAndSample();
+		const after = await this.backends();
+		on = false;
+		await disturbing;
+		let worst = this.report(`${name}   (${Object.entries(counts).map(([what, n]) => `${what}: ${n}`).join(', ')})`, before, during);
 		// Too many requests are refused (429, 503); others are no disturbance.
 		if (Object.keys(counts).some((status) => /^4/.test(status) && status !== '429')) {
 			process.stdout.write('  FAULT: requests were wrong\n');
@@ -157,7 +203,19 @@ class Bench {
 			process.stdout.write(`  FAULT: ${connections} server processes before, ${after} during\n`);
 			worst = Infinity;
 		}
-		return Number(worst.toFixed(2));
+		const result = { ratio: Number(worst.toFixed(2)) };
+		if (worst > 2) result.foreign = await this.foreign(before, Math.max(1, Math.round(busy - idle)));
+		return result;
+	}
+
+	/** The same work while `count` processes compute that have nothing to do with pg_sheet; the worst ratio. */
+	async foreign(before, count) {
+		const loops = Array.from({ length: count }, () => spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' }));
+		loops.forEach(killAtExit);
+		await sleep(500);
+		const during = await this.work();
+		await Promise.all(loops.map((loop) => (loop.kill('SIGKILL'), once(loop, 'exit'))));
+		return Number(this.report(`  with ${count} foreign processes that compute, as many as were runnable`, before, during).toFixed(2));
 	}
 
 	/** One account sends eight requests at a time, from a process of its own. */
@@ -181,6 +239,30 @@ class Bench {
 	greedyPost(route, fields = {}) {
 		const body = JSON.stringify({ token: this.greedy.token, fid: this.large, ...fields });
 		return { method: 'POST', path: route, headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }, body };
+	}
+
+	/** A download by the greedy account. */
+	greedyGet(route) {
+		return { method: 'GET', path: route, headers: { authorization: `Bearer ${this.greedy.token}` } };
+	}
+
+	/** An import of a file by the greedy account. */
+	greedyImport(route, type, name, bytes) {
+		const file = path.join(directory, name);
+		fs.writeFileSync(file, bytes);
+		return { method: 'POST', path: `${route}?name=import`, file, headers: { authorization: `Bearer ${this.greedy.token}`, 'content-type': type, 'content-length': bytes.length } };
+	}
+
+	/** A workbook of 5000 x 20 cells, half of them texts. */
+	async workbook() {
+		const { gateway, greedy, site } = this;
+		const fid = await newSheet(gateway, greedy);
+		await site.psql(
+			`SELECT sheet.set_range(${fid}, 'A1', (SELECT array_agg(line) FROM (SELECT array_agg(CASE c % 2 WHEN 0 THEN (r * c)::text ELSE 'item ' || r * c END) AS line FROM generate_series(1, 5000) r, generate_series(1, 20) c GROUP BY r) l))`,
+		);
+		const { status, body } = await request(gateway, 'GET', `/v2/sheets/${fid}.xlsx`, this.greedyGet(''));
+		if (status !== 200) throw new Error(body.toString());
+		return body;
 	}
 
 	greedyUpload(i) {
@@ -250,7 +332,17 @@ const phases = {
 		const long = await bench.work();
 		bench.joined = bench.people[0].fid;
 		process.stdout.write(`history\n  join     p50 ${fresh.join.p50.toFixed(1)} -> ${long.join.p50.toFixed(1)} ms   p99 ${fresh.join.p99.toFixed(1)} -> ${long.join.p99.toFixed(1)} ms\n`);
-		return Number((Math.max(0, long.join.p99 - bench.slackMs) / fresh.join.p99).toFixed(2));
+		return { ratio: Number((Math.max(0, long.join.p99 - bench.slackMs) / fresh.join.p99).toFixed(2)) };
+	},
+	async export(bench) {
+		await bench.startCalc();
+		return bench.compare('export', bench.flood(['.csv', '.xlsx'].map((suffix) => bench.greedyGet(`/v2/sheets/${bench.large}${suffix}`))));
+	},
+	async import(bench) {
+		await bench.startCalc();
+		const csv = Buffer.from(Array.from({ length: 90000 }, (_, i) => `${i},2026-11-30,${(i % 9973) / 100},item ${i % 5003},nothing of note\n`).join(''));
+		const requests = [bench.greedyImport('/v2/sheets/import', 'text/csv', 'file.csv', csv), bench.greedyImport('/v2/books/import', workbookType, 'file.xlsx', await bench.workbook())];
+		return bench.compare('import', bench.flood(requests));
 	},
 };
 
@@ -260,17 +352,25 @@ for (const name of wanted)
 		process.stderr.write(`PHASES: ${name} is none of ${Object.keys(phases).join(' ')}\n`);
 		process.exit(2);
 	}
+const directory = fs.mkdtempSync(path.join(process.env.PG_SHEET_BENCH_DIR || os.tmpdir(), 'isolation-'));
 const site = await place();
 const json = {};
+let failed = false;
+const bench = new Bench();
 try {
-	const bench = new Bench();
 	await bench.prepare(site);
-	if (wanted.some((name) => !['held', 'history'].includes(name))) await bench.makeLarge();
+	if (wanted.some((name) => !['held', 'history', 'import'].includes(name))) await bench.makeLarge();
 	await bench.work(2); // plans and caches are warm
-	for (const name of wanted) json[`${name}_p99_ratio`] = await phases[name](bench);
-	for (const { editor } of bench.people) editor.terminate();
+	for (const name of wanted) {
+		const { ratio, foreign } = await phases[name](bench);
+		json[`${name}_p99_ratio`] = ratio;
+		if (foreign !== undefined) json[`${name}_foreign_ratio`] = foreign;
+		failed ||= !(ratio <= Math.max(2, 1.25 * (foreign ?? 0)));
+	}
+	await bench.stop();
 } finally {
+	fs.rmSync(directory, { recursive: true });
 	await site.stop();
 }
 process.stdout.write(`${JSON.stringify(json)}\n`);
-process.exit(Object.values(json).every((ratio) => ratio <= 2) ? 0 : 1);
+process.exit(failed ? 1 : 0);
