@@ -302,12 +302,13 @@ static void
 pipeline_prepared(PgPipeline *pipeline, PgItem *item)
 {
 	PgStatement *statement = &pipeline->statements[item->statement];
+	bool succeeded = PQresultStatus(item->result) == PGRES_COMMAND_OK;
 
-	if (PQresultStatus(item->result) == PGRES_COMMAND_OK)
-		return;
-	statement->prepared = false;
-	log_event(LOG_ERROR, "statement not prepared", LOG_STR("connection", pipeline->name),
-			  LOG_STR("sql", statement->sql), LOG_STR("reason", PQresultErrorMessage(item->result)));
+	if (!succeeded && !statement->refused)
+		log_event(LOG_ERROR, "statement not prepared", LOG_STR("connection", pipeline->name),
+				  LOG_STR("sql", statement->sql), LOG_STR("reason", PQresultErrorMessage(item->result)));
+	statement->prepared = succeeded;
+	statement->refused = !succeeded;
 }
 
 /* The results of the first item in `sent` are complete. */
@@ -449,7 +450,7 @@ pipeline_lose_session(PgPipeline *pipeline)
 	pipeline->pg = NULL;
 	pipeline->broken = false;
 	for (int i = 0; i < pipeline->nstatements; i++)
-		pipeline->statements[i].prepared = false;
+		pipeline->statements[i].prepared = pipeline->statements[i].refused = false;
 	queue_move_all(&pipeline->lost, &pipeline->done);
 	queue_move_all(&pipeline->lost, &pipeline->sent);
 }

@@ -44,6 +44,7 @@ typedef struct PgStatement
 {
 	const char *sql;
 	bool prepared;
+	bool refused;			/* the last Prepare of this session failed, which was logged */
 	PgItem *prepare, *sync; /* for its Prepare and the Sync behind it: sending must not fail for want of memory */
 } PgStatement;
 

@@ -18,6 +18,7 @@
 #include "core/metrics.h"
 #include "db/pgresult.h"
 #include "support/log.h"
+#include "support/repeat.h"
 
 #include <limits.h>
 #include <linux/close_range.h>
@@ -49,7 +50,8 @@ typedef struct Mailer
 	char id[24]; /* of the reminder; "": none */
 	char *message;
 	bool sent;
-	bool told; /* the answer of end_mail() was no error */
+	bool told;	   /* the answer of end_mail() was no error */
+	Repeat untold; /* the end of this mail */
 	int handles;
 	uv_process_t program;
 	uv_pipe_t input;
@@ -111,10 +113,13 @@ mailer_told(void *arg, PGresult *res)
 		return;
 	if (!mailer->told || res == NULL || PQresultStatus(res) != PGRES_COMMAND_OK)
 	{
-		log_event(LOG_WARN, "the end of a mail was not stored; it will be", LOG_STR("reminder", mailer->id));
+		if (repeat_failed(&mailer->untold, uv_now(&gateway.loop), mailer->id))
+			log_event(LOG_WARN, "the end of a mail was not stored; it will be", LOG_STR("reminder", mailer->id));
 		mailer->state = MAILER_RETELLS;
 		return;
 	}
+	repeat_ended(&mailer->untold, uv_now(&gateway.loop), "the end of a mail is stored",
+				 LOG_STR("reminder", mailer->id));
 	mailer_rest(mailer);
 	mailer_ask(mailer);
 }
@@ -311,12 +316,15 @@ mailer_lock(Mailer *mailer)
 static void
 mailer_taken(void *arg, PGresult *res)
 {
+	static Repeat failing; /* of all mailers */
 	Mailer *mailer = arg;
 	bool answered = pgresult_succeeded(res);
 
 	if (!mail_open)
 		return;
-	if (!answered && res != NULL)
+	if (answered)
+		repeat_ended(&failing, uv_now(&gateway.loop), "reminders are taken again", LOG_STR("after", failing.reason));
+	else if (res != NULL && repeat_failed(&failing, uv_now(&gateway.loop), pgresult_sqlstate(res)))
 		log_event(LOG_WARN, "no reminder could be taken for mail", LOG_STR("reason", pgresult_reason(res)));
 	if (answered && PQntuples(res) > 0)
 	{

@@ -9,6 +9,7 @@
 #include "transport/acceptor.h"
 
 #include "support/log.h"
+#include "support/repeat.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -28,6 +29,7 @@ typedef struct Acceptor
 	int fd;
 	AcceptFn accept;
 	void *arg;
+	Repeat failing;
 } Acceptor;
 
 static Acceptor acceptors[ACCEPTORS];
@@ -58,13 +60,20 @@ acceptor_on_poll(uv_poll_t *poll, int status, int events)
 			acceptor->accept(fd, (struct sockaddr *) &from, acceptor->arg);
 		else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
 		{
-			log_event(LOG_WARN, "could not accept a connection", LOG_STR("reason", strerror(errno)));
+			const char *reason = strerror(errno);
+
+			if (repeat_failed(&acceptor->failing, uv_now(poll->loop), reason))
+				log_event(LOG_WARN, "could not accept a connection", LOG_STR("reason", reason));
 			uv_poll_stop(poll); /* the event would be raised without end */
 			uv_timer_start(&acceptor->retry, acceptor_on_retry, ACCEPTOR_RETRY_MS, 0);
 			return;
 		}
 		else if (errno != EINTR && errno != ECONNABORTED)
+		{
+			repeat_ended(&acceptor->failing, uv_now(poll->loop), "all connections are accepted again",
+						 LOG_STR("after", acceptor->failing.reason));
 			return;
+		}
 	}
 }
 

@@ -15,6 +15,7 @@
 #include "core/metrics.h"
 #include "db/pgresult.h"
 #include "support/log.h"
+#include "support/repeat.h"
 #include "support/sheet_map.h"
 #include "webhooks/delivery.h"
 
@@ -251,6 +252,7 @@ webhooks_give_back(const PGresult *res, int row)
 static void
 webhooks_taken(void *arg, PGresult *res)
 {
+	static Repeat failing;
 	int taken = 0;
 	bool answered = res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK;
 	bool late = uv_now(&gateway.loop) - webhooks_asked_at > WEBHOOKS_LATE_MS;
@@ -276,7 +278,9 @@ webhooks_taken(void *arg, PGresult *res)
 		if (PQgetvalue(res, i, TAKE_AGAIN)[0] == 't')
 			webhooks_mark(watched);
 	}
-	if (!answered && res != NULL)
+	if (answered)
+		repeat_ended(&failing, uv_now(&gateway.loop), "webhooks are taken again", LOG_STR("after", failing.reason));
+	else if (res != NULL && repeat_failed(&failing, uv_now(&gateway.loop), pgresult_sqlstate(res)))
 		log_event(LOG_WARN, "webhooks could not be taken",
 				  LOG_STR("reason", PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY)));
 	webhooks_forget_others(answered);

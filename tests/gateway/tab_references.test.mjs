@@ -146,13 +146,16 @@ test("a tab's first reference waits for rows that a transaction inserts in anoth
 		const z = await open(anna, 'Z');
 		z.op(1, [set(0, 0, 'others go on')]);
 		await z.next('ack');
-		await waitUntil(() => fs.readFileSync(path.join(cluster.directory, 'log', 'gateway-0.log'), 'utf8').includes(`batch refused sheet=${tabs.Y} `), 'the batch to be refused');
+		const { log } = cluster.postgres;
+		await waitUntil(() => fs.readFileSync(log, 'utf8').match(/cannot store its first reference/g)?.length >= 3, 'the batch to be refused three times');
 		assert.equal(await text('Y', 'A1'), '');
 		await clerk.query('COMMIT');
 		await y.next('ack');
 	} finally {
 		await clerk.close();
 	}
+	const lines = (event) => fs.readFileSync(path.join(cluster.directory, 'log', 'gateway-0.log'), 'utf8').match(new RegExp(`${event} sheet=${tabs.Y} `, 'g'))?.length;
+	assert.deepEqual([lines('batch refused'), lines('batch taken after refusals')], [1, 1], 'one line when it began to wait, and one at the end');
 	assert.equal(await text('Y', 'A1'), '=X!A5');
 	await cluster.psql(`SELECT sheet.insert_rows(${tabs.X}, 0)`);
 	await told(y, 0, 0, '=X!A6');

@@ -65,6 +65,7 @@ commit_take_sent(Room *room, RoomWork work)
 
 	room->sent = NULL;
 	room->found_first = 0;
+	room->refused.failures = 0;
 	room_set_work(room, work);
 	return batch;
 }
@@ -223,10 +224,17 @@ commit_takes_too_long(RoomBatch *batch, const char *state)
 }
 
 static void
+commit_log_refused(const Room *room, const PGresult *res)
+{
+	log_event(LOG_WARN, "batch refused", LOG_INT("sheet", room_sheet_id(room)),
+			  LOG_STR("sqlstate", pgresult_sqlstate(res)),
+			  LOG_STR("reason", PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY)));
+}
+
+static void
 commit_refused(Room *room, const PGresult *res)
 {
 	const char *state = pgresult_sqlstate(res);
-	const char *reason = PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY);
 
 	if (room->held.listed && strcmp(state, "55P03") == 0)
 	{
@@ -235,19 +243,21 @@ commit_refused(Room *room, const PGresult *res)
 	}
 	held_end(room);
 	room->alone = true;
-	log_event(LOG_WARN, "batch refused", LOG_INT("sheet", room_sheet_id(room)), LOG_STR("sqlstate", state),
-			  LOG_STR("reason", reason));
 	if (room->sent->refusable && !room->sent->uncertain &&
 		(commit_is_final(state) || commit_takes_too_long(room->sent, state)))
 	{
+		commit_log_refused(room, res);
 		commit_refuse_operation(room);
 		return;
 	}
 	if (sqlstate_is_retryable(state))
 	{
+		if (repeat_failed(&room->refused, uv_now(&gateway.loop), state))
+			commit_log_refused(room, res);
 		commit_retry(room, RETRY_MS);
 		return;
 	}
+	commit_log_refused(room, res);
 	if (strcmp(state, "SR001") == 0 || strcmp(state, "SR002") == 0)
 	{
 		commit_fall_back(room);
@@ -287,6 +297,8 @@ commit_answered(void *arg, PGresult *res)
 	{
 		room->alone = false;
 		held_end(room);
+		repeat_ended(&room->refused, uv_now(&gateway.loop), "batch taken after refusals",
+					 LOG_INT("sheet", room_sheet_id(room)));
 		commit_applied(room, res);
 	}
 	else if (PQresultStatus(res) == PGRES_PIPELINE_ABORTED)
@@ -401,8 +413,9 @@ commit_tail_refused(Room *room, const PGresult *res)
 {
 	const char *state = pgresult_sqlstate(res);
 
-	log_event(LOG_WARN, "tail not read", LOG_INT("sheet", room_sheet_id(room)),
-			  LOG_STR("reason", pgresult_reason(res)));
+	if (repeat_failed(&room->unread, uv_now(&gateway.loop), state))
+		log_event(LOG_WARN, "tail not read", LOG_INT("sheet", room_sheet_id(room)),
+				  LOG_STR("reason", pgresult_reason(res)));
 	if (strcmp(state, "22023") == 0)
 		room_fail(room, CLOSE_RESTART, "the sheet has to be read again");
 	else if (sqlstate_is_retryable(state) || pgresult_is_libpq_error(res))
@@ -422,7 +435,11 @@ commit_tail_answered(void *arg, PGresult *res)
 	{
 		room_set_work(room, commit_resting(room));
 		if (pgresult_succeeded(res) && PQntuples(res) == 1)
+		{
+			repeat_ended(&room->unread, uv_now(&gateway.loop), "tail is read again",
+						 LOG_INT("sheet", room_sheet_id(room)));
 			commit_tailed(room, res);
+		}
 		else if (res != NULL)
 			commit_tail_refused(room, res);
 	}

@@ -12,7 +12,9 @@
 #include "ws/room/follow.h"
 
 #include "core/gateway.h"
+#include "db/pgresult.h"
 #include "support/log.h"
+#include "support/repeat.h"
 #include "webhooks/webhooks.h"
 #include "ws/cache/cached_range.h"
 #include "ws/cache/changes.h"
@@ -178,17 +180,19 @@ follow_retry(void)
 static void
 follow_answered(void *arg, PGresult *res)
 {
+	static Repeat failing;
 	bool first = follow_cursor[0] == '\0';
 	uint64_t horizon;
 
 	if (res == NULL || PQresultStatus(res) != PGRES_TUPLES_OK || PQntuples(res) == 0)
 	{
-		if (res != NULL)
+		if (res != NULL && repeat_failed(&failing, uv_now(&gateway.loop), pgresult_sqlstate(res)))
 			log_event(LOG_WARN, "following failed",
 					  LOG_STR("reason", PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY)));
 		follow_retry();
 		return;
 	}
+	repeat_ended(&failing, uv_now(&gateway.loop), "following works again", LOG_STR("after", failing.reason));
 	horizon = follow_horizon(res);
 	snprintf(follow_cursor, sizeof(follow_cursor), "%s", PQgetvalue(res, 0, 0));
 	if (first || PQgetvalue(res, 0, 1)[0] == 't')

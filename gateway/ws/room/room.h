@@ -20,6 +20,7 @@
 #define ROOM_H
 
 #include "common/properties.h"
+#include "support/repeat.h"
 #include "support/sheet_map.h"
 #include "db/pgconn.h"
 #include "ws/edit/batch.h"
@@ -171,6 +172,8 @@ typedef struct Room
 	int64_t batch_no;
 	uint64_t sent_at;	 /* ns; in state RETRYING: when it is to be sent again */
 	int64_t found_first; /* FINDING: the first seq of `sent` in the sheet; 0 otherwise */
+	Repeat refused;		 /* `sent`, by an error that is retryable */
+	Repeat unread;		 /* the edits of others, likewise */
 	int64_t refused_seq; /* published_seq when a batch was refused until the room has caught up; -1: none was */
 
 	/* Edits made elsewhere. */
