@@ -25,8 +25,16 @@ const dragPixels = 6;
 /** How the bar was scrolled when the sheet before was left, and whether its tabs had the focus. */
 let scrolled = 0;
 let hadFocus = false;
-/** The tab whose name is typed as soon as it is shown: it was clicked twice. */
-let renamed: number | null = null;
+/** A tab that was clicked once, until it is shown, and whether it was pressed again: then its name is typed. The page has no bar meanwhile. */
+let opening: { sheet: number; again: boolean; listeners: AbortController } | null = null;
+
+function openedByClick(sheet: number | null): void {
+	opening?.listeners.abort();
+	opening = sheet === null ? null : { sheet, again: false, listeners: new AbortController() };
+	const { signal } = opening?.listeners ?? {};
+	// Only the second press of a double click has 2, wherever it comes to.
+	if (opening) window.addEventListener('mousedown', ({ detail }) => opening && (opening.again = detail === 2), { capture: true, signal });
+}
 
 export const mayEdit = (role: Role | null | undefined): boolean => role === 'editor' || role === 'owner';
 
@@ -47,8 +55,6 @@ export class TabBar {
 	private drawn = false;
 	/** The click that follows is a part of a drag. */
 	private dropped = false;
-	/** The tab that is to be shown instead. */
-	private opening: number | null = null;
 	/** Tabs that look as they should stay in the document: one may have been pressed. */
 	private readonly elements = new Map<number, { looks: string; element: HTMLElement }>();
 	private gone = false;
@@ -66,7 +72,6 @@ export class TabBar {
 		options.book.onChange(() => this.draw());
 		this.list.addEventListener('keydown', (event) => this.key(event));
 		this.list.addEventListener('pointerdown', (event) => this.press(event));
-		this.list.addEventListener('mousedown', (event) => this.pressAgain(event));
 		this.list.addEventListener('contextmenu', (event) => {
 			const tab = this.tabAt(event.target);
 			if (!tab) return;
@@ -148,8 +153,8 @@ export class TabBar {
 		const { sheet } = this.options.book;
 		const first = this.elementOf(sheet);
 		if (first) this.show(first);
-		if (renamed === sheet) this.rename(sheet);
-		renamed = null;
+		if (opening?.sheet === sheet && opening.again) this.rename(sheet);
+		openedByClick(null);
 	}
 
 	private show(current: HTMLElement): void {
@@ -215,21 +220,14 @@ export class TabBar {
 		if (this.dropped) return;
 		// The first click of two may have been that which opened the tab.
 		if (sheet !== this.options.book.sheet) {
-			if (clicks < 2 || sheet !== this.opening) this.open(sheet, clicks === 0);
+			if (clicks < 2 || sheet !== opening?.sheet) this.open(sheet, clicks === 0);
 		} else if (clicks === 2) this.rename(sheet);
-	}
-
-	/** The second press of a double click comes before the tab is shown. Its end may find another bar, and be no click. */
-	private pressAgain(event: MouseEvent): void {
-		const sheet = this.tabAt(event.target)?.sheet;
-		if (event.button === 0 && event.detail === 2 && sheet !== undefined && sheet === this.opening) renamed = sheet;
 	}
 
 	/** byKey: the tabs keep the focus. */
 	private open(sheet: number, byKey = false): void {
 		hadFocus = byKey;
-		renamed = null;
-		this.opening = sheet;
+		openedByClick(byKey ? null : sheet);
 		this.options.open(sheet);
 	}
 
