@@ -65,24 +65,24 @@ BEGIN
 		RAISE EXCEPTION 'the sheet id must not be null' USING ERRCODE = '22004';
 	END IF;
 	-- The formulas of the sheet and of all wanted tabs take part. Who may edit one of them must see each other one, or
-	-- could read it by a formula. So a tab may be read if it is seen by as many editors as there are in all: each row of
-	-- a member is read once, whatever the number of tabs.
+	-- could read it by a formula. Each row of a member is read once, whatever the number of tabs.
 	RETURN QUERY WITH parts AS MATERIALIZED (
 		SELECT s.sheet_id, s.link_role, s.link_digest, s.link_no
 		FROM (SELECT DISTINCT u.id FROM unnest($1 || $2) u (id)) i, LATERAL (SELECT * FROM sheet.sheet s WHERE s.sheet_id = i.id OFFSET 0) s),
-	members AS MATERIALIZED (
-		SELECT m.sheet_id, m.uid, sheet.member_role(m.role, m.link_no, p.link_role, p.link_digest, p.link_no) AS role
-		FROM parts p, LATERAL (SELECT * FROM sheet.member m WHERE m.sheet_id = p.sheet_id OFFSET 0) m),
-	editors AS MATERIALIZED (SELECT DISTINCT m.uid FROM members m WHERE m.role IN ('editor', 'owner')),
-	seen AS MATERIALIZED (
-		SELECT m.sheet_id, count(*) AS editors FROM members m JOIN editors e ON e.uid = m.uid WHERE m.role IS NOT NULL GROUP BY m.sheet_id),
+	-- of each account that may edit one of them and does not see all: those that it sees
+	lacking AS MATERIALIZED (
+		SELECT array_agg(r.sheet_id) FILTER (WHERE r.role IS NOT NULL) AS seen
+		FROM (SELECT m.sheet_id, m.uid, sheet.member_role(m.role, m.link_no, p.link_role, p.link_digest, p.link_no) AS role
+			FROM parts p, LATERAL (SELECT * FROM sheet.member m WHERE m.sheet_id = p.sheet_id OFFSET 0) m OFFSET 0) r
+		GROUP BY r.uid
+		HAVING bool_or(r.role IN ('editor', 'owner')) AND count(r.role) < (SELECT count(*) FROM parts)),
 	open AS MATERIALIZED (
 		SELECT p.sheet_id FROM parts p WHERE EXISTS (
 			SELECT FROM sheet.link l WHERE l.sheet_id = p.sheet_id AND l.role = 'editor' AND l.revoked_at IS NULL AND NOT l.blocked
 				AND (l.expires_at IS NULL OR l.expires_at > now())))
 	SELECT t.sheet_id, s.name, CASE WHEN t.sheet_id <> $1 AND t.sheet_id = ANY ($2)
 			AND NOT EXISTS (SELECT FROM open o WHERE o.sheet_id <> t.sheet_id)
-			AND coalesce((SELECT n.editors FROM seen n WHERE n.sheet_id = t.sheet_id), 0) = (SELECT count(*) FROM editors)
+			AND NOT EXISTS (SELECT FROM lacking l WHERE t.sheet_id <> ALL (l.seen))
 		THEN sheet.last_seq(t.sheet_id) END, sheet.book_state($1)
 	FROM (SELECT * FROM sheet.book_tab b WHERE b.sheet_id = $1 OFFSET 0) own,
 		LATERAL (SELECT * FROM sheet.book_tab t WHERE t.book_id = own.book_id OFFSET 0) t,
