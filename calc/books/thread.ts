@@ -1,5 +1,6 @@
 // thread.ts - a thread that converts one workbook. It has no connection: what it reads and makes goes through the main thread, which
 // says what is done, so that little waits there.
+import os from 'node:os';
 import { parentPort } from 'node:worker_threads';
 import { ByteReader, ByteWriter } from '../../gateway/web/src/v2/bytes';
 import { readStoredProperties, writeEdits } from '../../gateway/web/src/v2/edits';
@@ -12,6 +13,8 @@ import { Cells } from './write/cells';
 import type { Tab } from './write/tab';
 import { WorkbookWriter } from './write/workbook';
 
+// A conversion has time: edits, and the values of formulas, go first. Linux lowers the priority of this thread alone.
+if (process.platform === 'linux') os.setPriority(10);
 const port = parentPort!;
 /** Messages that the main thread has not done yet. */
 const mostSent = 3;

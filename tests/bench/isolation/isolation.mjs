@@ -158,7 +158,14 @@ class Bench {
 	}
 
 	async backends() {
-		return Number(await this.site.psql("SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'pg_sheet %'"));
+		return Number(await this.site.psql("SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND application_name LIKE 'pg_sheet %'"));
+	}
+
+	/** Waits until nothing that was requested is under way any more, as conversions whose client has gone. */
+	async quiet() {
+		const active = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND state = 'active' AND pid <> pg_backend_pid() AND query NOT LIKE '%sheet.follow%'";
+		const jobs = 'SELECT count(*) FROM sheet.workbook_job';
+		await waitUntil(async () => (await this.site.psql(`SELECT (${active}) + (${jobs})`)) === '0', 'the requests to end', 120000, 200);
 	}
 
 	/** work(), and the mean number of runnable threads meanwhile. */
@@ -204,7 +211,7 @@ class Bench {
 			worst = Infinity;
 		}
 		const result = { ratio: Number(worst.toFixed(2)) };
-		if (worst > 2) result.foreign = await this.foreign(before, Math.max(1, Math.round(busy - idle)));
+		if (worst > 2 && worst < Infinity) result.foreign = await this.foreign(before, Math.max(1, Math.round(busy - idle)));
 		return result;
 	}
 
@@ -232,6 +239,7 @@ class Bench {
 			child.stdin.end();
 			await new Promise((resolve) => child.once('exit', resolve));
 			for (const [status, n] of Object.entries(JSON.parse(output))) count(status, n);
+			await this.quiet();
 		};
 	}
 
