@@ -1,4 +1,4 @@
-// Builds the programs of calc into a directory (build/calc): main.mjs, and of the threads worker.mjs and thread.mjs, without anything
+// Builds the programs of calc into a directory (build/calc): main.mjs, worker.mjs of its threads, and child.mjs of its processes, without anything
 // else that they need at run time. Uses the packages of gateway/web.
 import { createRequire } from 'node:module';
 import path from 'node:path';
@@ -12,7 +12,7 @@ const { build } = createRequire(path.join(web, 'package.json'))('esbuild');
 const unused = ['opentype.js', 'franc-min', 'cjk-regex'];
 
 await build({
-	entryPoints: [path.join(here, 'main.ts'), path.join(here, 'worker.ts'), path.join(here, 'books/thread.ts')],
+	entryPoints: [path.join(here, 'main.ts'), path.join(here, 'worker.ts'), path.join(here, 'books/child.ts')],
 	outdir: path.resolve(process.argv[2] ?? path.join(here, '../build/calc')),
 	entryNames: '[name]',
 	outExtension: { '.js': '.mjs' },

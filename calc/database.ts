@@ -18,6 +18,11 @@ const setup = `SELECT set_config('search_path', 'pg_catalog', false), set_config
 
 type Row = Record<string, never>;
 
+export const socketOf = (client: pg.ClientBase): Socket => (client as unknown as { connection: { stream: Socket } }).connection.stream;
+
+/** Ends the connection at once: what waits for an answer fails. */
+export const cut = (client: pg.ClientBase): void => void socketOf(client).destroy();
+
 export class Database {
 	private follower: pg.Client | null = null;
 	private pool: pg.Pool | null = null;
@@ -97,7 +102,7 @@ export class Database {
 		this.follower = this.pool = null;
 		follower?.end().catch(() => {});
 		// A query of which no answer comes does not end by itself.
-		for (const client of this.pooledClients) (client as unknown as { connection: { stream: Socket } }).connection.stream.destroy();
+		this.pooledClients.forEach(cut);
 		this.pooledClients.clear();
 		pool?.end().catch(() => {});
 	}
@@ -114,8 +119,13 @@ export class Database {
 		const client = new pg.Client({ ...this.host, application_name: name });
 		// It may be lost before the caller listens.
 		client.on('error', () => {});
-		await client.connect();
-		await client.query(setup);
+		try {
+			await client.connect();
+			await client.query({ text: setup, query_timeout: answerMs } as pg.QueryConfig);
+		} catch (error) {
+			cut(client);
+			throw error;
+		}
 		return client;
 	}
 

@@ -38,7 +38,7 @@ class Calc {
 		this.database = new Database(connectionsOf(settings.database));
 		this.sheets = new Sheets(this.database, settings, new URL('./worker.mjs', import.meta.url));
 		this.peers = new Peers(settings.name);
-		this.workbooks = new Workbooks(this.database, settings, new URL('./thread.mjs', import.meta.url));
+		this.workbooks = new Workbooks(this.database, settings, new URL('./child.mjs', import.meta.url));
 	}
 
 	async run(): Promise<void> {

@@ -7,7 +7,7 @@ export interface Settings {
 	/** Cells in memory; a formula counts as ten. */
 	cachedCells: number;
 	threads: number;
-	/** MB of memory that a thread has at most. */
+	/** MB of memory that a thread, or a process that converts a workbook, has at most. */
 	threadMemory: number;
 	/** After this time a formula that was stopped is tried again, in milliseconds. */
 	retryMs: number;
@@ -50,7 +50,7 @@ const settings: Setting[] = [
 		key: 'threadMemory',
 		fallback: '1024',
 		range: [64, 65536],
-		says: 'memory that a thread may use, in MB',
+		says: 'memory that a thread, or a process that converts a workbook, may use, in MB',
 	},
 	{
 		name: 'calc-retry-seconds',

@@ -1,69 +1,118 @@
-// conversion.ts - the thread of one conversion (thread.ts): it ends with its job, and when it takes too much memory or time.
-import { Worker } from 'node:worker_threads';
-import type { FromThread, ToThread } from './messages';
+// conversion.ts - the process of one conversion (child.ts). It ends with its job, and when it takes too much memory or time: whatever
+// happens in it, calc goes on.
+import { type ChildProcess, fork } from 'node:child_process';
+import fs from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { Flow } from './flow';
+import type { FromChild, ToChild } from './messages';
 import { Refused } from './read/refused';
 
 export const deadlineMs = 120_000;
+const pollMs = 200;
+/** Memory that is not of the heap: code, stacks, buffers. */
+const besidesMegabytes = 256;
+const mostErrorCharacters = 20_000;
+/** What V8 and Node say when there is no memory. */
+const memoryPattern = /out of memory|allocation failed/i;
 
-/** The thread has failed: a fault of this program. */
-export class ThreadFailed extends Error {}
+/** The process has failed: a fault of this program. */
+export class ChildFailed extends Error {}
 
 /** Nobody wants the workbook any more. */
 export class Ended extends Error {}
 
-type Last = FromThread & { t: 'read' | 'written' };
+type Last = FromChild & { t: 'read' | 'written' };
+
+/** Megabytes; 0: not known. */
+function residentMegabytes(pid: number): number {
+	try {
+		return Number(/^VmRSS:\s+([0-9]+)/m.exec(fs.readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1] ?? 0) / 1024;
+	} catch {
+		return 0;
+	}
+}
 
 export class Conversion {
-	private readonly worker: Worker;
+	private readonly child: ChildProcess;
+	private readonly flow = new Flow<ToChild>((message) => void this.child.send(message, () => {}));
 	private readonly deadline: ReturnType<typeof setTimeout>;
+	private readonly polling: ReturnType<typeof setInterval>;
+	private errors = '';
 	private queue = Promise.resolve();
 	private finish!: (last: Last) => void;
-	private fail!: (error: Error) => void;
+	private reject!: (error: Error) => void;
 	/** Its last message. Fails if the workbook is refused, or what is done with its messages fails. */
 	readonly done: Promise<Last>;
 
-	/** do: what is done with a message of the thread, one after the other. */
+	/** memory: in megabytes. handle: what is done with a message of the child, one after the other. */
 	constructor(
 		script: URL,
-		memory: number,
-		private readonly handle: (message: FromThread) => Promise<void>,
+		private readonly memory: number,
+		private readonly handle: (message: FromChild) => Promise<void>,
 	) {
 		this.done = new Promise((resolve, reject) => {
 			this.finish = resolve;
-			this.fail = reject;
+			this.reject = reject;
 		});
 		// It may fail before anybody waits for it.
 		this.done.catch(() => {});
-		this.worker = new Worker(script, { resourceLimits: { maxOldGenerationSizeMb: memory } });
-		this.worker.on('message', (message: FromThread) => this.hear(message));
-		this.worker.on('error', (error) => this.fail(memoryError(error as NodeJS.ErrnoException, memory)));
-		this.worker.on('exit', () => this.fail(new ThreadFailed('the thread has ended')));
+		// Without the environment: the child needs no password of the database.
+		this.child = fork(fileURLToPath(script), {
+			...{ env: {}, execArgv: [`--max-old-space-size=${memory}`], serialization: 'advanced', stdio: ['ignore', 'ignore', 'pipe', 'ipc'] },
+		});
+		this.child.stderr!.setEncoding('utf8').on('data', (text: string) => {
+			if (this.errors.length < mostErrorCharacters) this.errors += text;
+		});
+		this.child.on('message', (message: FromChild | { t: 'took' }) => this.hear(message));
+		this.child.on('error', (error) => this.fail(new ChildFailed(error.message)));
+		this.child.on('close', (_, signal) => this.fail(this.reasonOf(signal)));
 		this.deadline = setTimeout(() => this.fail(new Refused('workbook_limit', `the workbook takes longer than ${deadlineMs / 1000} s`)), deadlineMs);
+		this.polling = setInterval(() => this.checkMemory(), pollMs);
 	}
 
-	private hear(message: FromThread): void {
-		this.queue = this.queue.then(() => this.handle(message)).then(() => this.took(message), this.fail);
+	private tooMuchMemory(): Refused {
+		return new Refused('workbook_limit', `the workbook takes more than ${this.memory} MB of memory`);
 	}
 
-	private took(message: FromThread): void {
+	/** Why it has ended. SIGKILL: by the kernel, which has no memory left. */
+	private reasonOf(signal: NodeJS.Signals | null): Error {
+		return signal === 'SIGKILL' || memoryPattern.test(this.errors) ? this.tooMuchMemory() : new ChildFailed(this.errors || 'the process has ended');
+	}
+
+	/** The heap has a limit of its own; buffers have none. */
+	private checkMemory(): void {
+		if (residentMegabytes(this.child.pid ?? 0) > this.memory + besidesMegabytes) this.fail(this.tooMuchMemory());
+	}
+
+	private fail(error: Error): void {
+		this.reject(error);
+		this.flow.close(error);
+		clearTimeout(this.deadline);
+		clearInterval(this.polling);
+		this.child.kill('SIGKILL');
+	}
+
+	private hear(message: FromChild | { t: 'took' }): void {
+		if (message.t === 'took') return this.flow.took();
+		this.queue = this.queue.then(() => this.handle(message)).then(
+			() => this.took(message),
+			(error: unknown) => this.fail(error as Error),
+		);
+	}
+
+	private took(message: FromChild): void {
 		if (message.t === 'refused') this.fail(new Refused(message.code, message.reason, message.where));
 		else if (message.t === 'read' || message.t === 'written') this.finish(message);
-		else this.post({ t: 'took' });
+		else this.child.send({ t: 'took' }, () => {});
 	}
 
-	post(message: ToThread): void {
-		this.worker.postMessage(message);
+	/** Resolves when the child has little left to do. Fails when the conversion has. */
+	post(message: ToChild): Promise<void> {
+		return this.flow.send(message);
 	}
 
 	/** It is not wanted any more. */
 	end(): void {
-		clearTimeout(this.deadline);
 		this.fail(new Ended());
-		void this.worker.terminate();
 	}
 }
-
-const memoryError = (error: NodeJS.ErrnoException, memory: number): Error =>
-	error.code === 'ERR_WORKER_OUT_OF_MEMORY'
-		? new Refused('workbook_limit', `the workbook takes more than ${memory} MB of memory`)
-		: new ThreadFailed(error.stack ?? error.message);

@@ -42,6 +42,7 @@ export const withoutPrefixes = (formula: string): string =>
 
 /** What of a workbook a formula refers to that is not there after the import; undefined: nothing. */
 export function missingOf(formula: string): string | undefined {
+	if (/\bANCHORARRAY\(/i.test(formula)) return 'formulas that refer to what an array fills';
 	if (!formula.includes('[')) return undefined;
 	const bare = formula.replace(/"(?:[^"]|"")*"/g, '""');
 	if (/\[[0-9]+\]/.test(bare)) return 'formulas that refer to other workbooks';
@@ -51,7 +52,7 @@ export function missingOf(formula: string): string | undefined {
 const wrote = (names: string): string[] => names.split(/\s+/);
 /** Functions that came after the format: workbooks have them with the prefix _xlfn. */
 const newer = new Set(
-	wrote(`ACOT ACOTH AGGREGATE ARABIC BASE BETA.DIST BETA.INV BINOM.DIST BINOM.DIST.RANGE BINOM.INV BITAND BITLSHIFT BITOR BITRSHIFT BITXOR
+	wrote(`ANCHORARRAY SINGLE ACOT ACOTH AGGREGATE ARABIC BASE BETA.DIST BETA.INV BINOM.DIST BINOM.DIST.RANGE BINOM.INV BITAND BITLSHIFT BITOR BITRSHIFT BITXOR
 	BYCOL BYROW CEILING.MATH CEILING.PRECISE CHISQ.DIST CHISQ.DIST.RT CHISQ.INV CHISQ.INV.RT CHISQ.TEST CHOOSECOLS CHOOSEROWS COMBINA CONCAT
 	CONFIDENCE.NORM CONFIDENCE.T COT COTH COVARIANCE.P COVARIANCE.S CSC CSCH DAYS DECIMAL DROP ERF.PRECISE ERFC.PRECISE EXPAND EXPON.DIST
 	F.DIST F.DIST.RT F.INV F.INV.RT F.TEST FILTERXML FLOOR.MATH FLOOR.PRECISE FORECAST.ETS FORECAST.ETS.CONFINT FORECAST.ETS.SEASONALITY

@@ -1,6 +1,6 @@
 // import.ts - a workbook becomes a book of the account, in one transaction: all of it is there, or nothing.
-import type { Work } from './jobs';
-import type { FromThread } from './messages';
+import { transactionSql, type Work } from './jobs';
+import type { FromChild } from './messages';
 
 export async function importWorkbook({ job, client, worker, convert }: Work): Promise<void> {
 	const { job_id: id, uid, name } = job;
@@ -21,7 +21,7 @@ export async function importWorkbook({ job, client, worker, convert }: Work): Pr
 			return own;
 		}
 	};
-	const handle = async (message: FromThread): Promise<void> => {
+	const handle = async (message: FromChild): Promise<void> => {
 		switch (message.t) {
 			case 'tab': {
 				book ??= await value('SELECT sheet.create_book($1, $2)', [name, uid]);
@@ -41,16 +41,16 @@ export async function importWorkbook({ job, client, worker, convert }: Work): Pr
 
 	const conversion = convert(handle);
 	// The book is durable when it is answered.
-	await client.query('BEGIN; SET LOCAL synchronous_commit = on; SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL lock_timeout = 0');
+	await client.query(`BEGIN; SET LOCAL synchronous_commit = on; ${transactionSql}`);
 	for (let part = 0; ; part++) {
 		const bytes = (await value('SELECT sheet.workbook_part($1, $2)', [id, part])) as Uint8Array | null;
 		if (!bytes) break;
-		conversion.post({ t: 'bytes', bytes });
+		await conversion.post({ t: 'bytes', bytes });
 	}
-	conversion.post({ t: 'read', uid: Number(uid) });
+	await conversion.post({ t: 'read', uid: Number(uid) });
 	const last = await conversion.done;
 	for (const tab of hidden) await client.query('SELECT sheet.change_tab($1, hidden => true, as_uid => $2)', [tab, uid]);
-	if (last.t !== 'read') throw new Error('the thread has written a workbook');
+	if (last.t !== 'read') throw new Error('the process has written a workbook');
 	const { lost, kept } = last;
 	for (const tab of renamed) lost.push({ tab, what: 'a name that another tab has', count: 1 });
 	const answer = JSON.stringify({ id: Number(book), tabs, not_carried: lost, kept });

@@ -2,10 +2,10 @@
 // or its file. A job is this calc's as long as it says so; whoever has lost one cannot commit it.
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
-import { type Database, stateOf } from '../database';
+import { cut, type Database, stateOf } from '../database';
 import { log } from '../log';
 import type { Settings } from '../settings';
-import { Conversion, Ended, ThreadFailed } from './conversion';
+import { ChildFailed, Conversion, deadlineMs, Ended } from './conversion';
 import { exportWorkbook } from './export';
 import { importWorkbook } from './import';
 import { Refused } from './read/refused';
@@ -22,19 +22,24 @@ export interface Job {
 /** What a conversion works with. */
 export interface Work {
 	job: Job;
-	/** The name of this calc in the job. */
+	/** The name of this try in the job. */
 	worker: string;
 	/** A connection of its own, for its transaction. */
 	client: pg.Client;
 	/** For what is not in the transaction. */
 	database: Database;
-	/** Starts the thread. */
+	/** Starts the process. */
 	convert(handle: ConstructorParameters<typeof Conversion>[2]): Conversion;
 }
 
 const mostJobs = 2;
 const keepMs = 5000;
+const leaseMs = 15_000;
+/** How long the connection of a job that has ended may wait for the server. */
+const goodbyeMs = 5000;
 const channel = 'sheet_workbook';
+/** Of a transaction. The server ends one whose calc has vanished: no conversion takes longer. */
+export const transactionSql = `SET LOCAL idle_in_transaction_session_timeout = ${deadlineMs + leaseMs}; SET LOCAL lock_timeout = 0`;
 /** The job is another one's, or nobody's any more. */
 const lost = '55000';
 /** States of errors of the database that the request is at fault for, and the statuses of HTTP for them. */
@@ -53,16 +58,49 @@ function refusal(error: unknown): Answer | null {
 		status,
 		body: JSON.stringify({ success: false, msg: 0, data: reason, ...(code && { code }), ...where }),
 	});
-	if (error instanceof ThreadFailed) return failed(500, 'the workbook could not be converted', 'workbook_failed');
+	if (error instanceof ChildFailed) return failed(500, 'the workbook could not be converted', 'workbook_failed');
 	if (error instanceof Refused) return failed(400, error.message, error.code, error.where);
 	const [status, code] = statuses[stateOf(error) ?? ''] ?? [];
 	const { message } = error as Error;
 	return status ? failed(status, message, / name must /.test(message) ? 'sheet_name' : code) : null;
 }
 
+/** A job that this calc has taken. Its name is of this try alone: a former one of the same job cannot pass for it. */
+class Try {
+	readonly worker = randomUUID();
+	private readonly begunAt = performance.now();
+	/** When the database has last said that the job is still wanted. */
+	keptAt = performance.now();
+	conversion: Conversion | null = null;
+	client: pg.Client | null = null;
+	private goodbye: ReturnType<typeof setTimeout> | null = null;
+	hasEnded = false;
+
+	/** It has lost its lease, or waits for the server after the longest conversion. */
+	get isLate(): boolean {
+		const now = performance.now();
+		return now - this.keptAt > leaseMs || now - this.begunAt > deadlineMs + leaseMs;
+	}
+
+	/** Its transaction is rolled back unless it is being committed. What waits for the server fails after goodbyeMs. */
+	end(): void {
+		this.hasEnded = true;
+		this.conversion?.end();
+		const { client } = this;
+		if (!client || this.goodbye) return;
+		this.goodbye = setTimeout(() => cut(client), goodbyeMs);
+		client.once('end', () => clearTimeout(this.goodbye!));
+	}
+
+	/** Nothing of it waits any more. */
+	close(): void {
+		this.end();
+		this.client?.end().catch(() => {});
+	}
+}
+
 export class Workbooks {
-	private readonly worker = randomUUID();
-	private readonly running = new Map<string, Conversion | null>();
+	private readonly running = new Set<Try>();
 	private listener: pg.Client | null = null;
 	private isLooking = false;
 	private looksAgain = false;
@@ -100,11 +138,15 @@ export class Workbooks {
 
 	private async keep(): Promise<void> {
 		void this.listen().catch(() => {});
+		for (const one of this.running) if (one.isLate) one.end();
 		if (this.running.size > 0) {
-			const jobs = [...this.running.keys()];
-			const rows = await this.database.rows('SELECT k::text AS id FROM sheet.workbook_keep($1, $2) k', [this.worker, jobs]);
-			const wanted = new Set(rows.map(({ id }) => id as unknown as string));
-			for (const id of jobs) if (!wanted.has(id)) this.running.get(id)?.end();
+			const tries = [...this.running];
+			const asked = performance.now();
+			const rows = await this.database.rows('SELECT k AS worker FROM sheet.workbook_keep($1) k', [tries.map(({ worker }) => worker)]);
+			const wanted = new Set(rows.map(({ worker }) => worker as unknown as string));
+			for (const one of tries)
+				if (wanted.has(one.worker)) one.keptAt = asked;
+				else one.end();
 		}
 		await this.look();
 	}
@@ -117,11 +159,12 @@ export class Workbooks {
 		try {
 			while (this.looksAgain && this.running.size < mostJobs && !this.isClosed) {
 				this.looksAgain = false;
-				const [job] = (await this.database.rows('SELECT * FROM sheet.workbook_take($1)', [this.worker])) as unknown as Job[];
+				const one = new Try();
+				const [job] = (await this.database.rows('SELECT * FROM sheet.workbook_take($1)', [one.worker])) as unknown as Job[];
 				if (!job) continue;
 				this.looksAgain = true;
-				this.running.set(job.job_id, null);
-				void this.run(job);
+				this.running.add(one);
+				void this.run(job, one);
 			}
 		} catch {
 			// It looks again after keepMs.
@@ -130,47 +173,41 @@ export class Workbooks {
 		}
 	}
 
-	private async run(job: Job): Promise<void> {
-		let client: pg.Client | undefined;
+	private async run(job: Job, one: Try): Promise<void> {
 		try {
-			client = await this.database.client('pg_sheet_calc workbook');
-			client.on('error', () => this.running.get(job.job_id)?.end());
-			await this.convert(job, client);
+			one.client = await this.database.client('pg_sheet_calc workbook');
+			one.client.on('error', () => one.end());
+			if (one.hasEnded) throw new Ended();
+			await this.convert(job, one);
 		} catch (error) {
-			await this.failed(job, error).catch(() => {});
+			await this.failed(job, one, error).catch(() => {});
 		}
-		this.running.get(job.job_id)?.end();
-		this.running.delete(job.job_id);
-		// This rolls back a transaction that is not committed.
-		client?.end().catch(() => {});
+		one.close();
+		this.running.delete(one);
 		void this.look();
 	}
 
-	private async convert(job: Job, client: pg.Client): Promise<void> {
+	private async convert(job: Job, one: Try): Promise<void> {
 		const work: Work = {
-			...{ job, client, worker: this.worker, database: this.database },
-			convert: (handle) => {
-				const conversion = new Conversion(this.script, this.settings.threadMemory, handle);
-				this.running.set(job.job_id, conversion);
-				return conversion;
-			},
+			...{ job, client: one.client!, worker: one.worker, database: this.database },
+			convert: (handle) => (one.conversion = new Conversion(this.script, this.settings.threadMemory, handle)),
 		};
 		await (job.kind === 'import' ? importWorkbook(work) : exportWorkbook(work));
 	}
 
 	/** Answers what the request is at fault for. All else is tried again, by whoever takes the job when it is not kept any more. */
-	private async failed(job: Job, error: unknown): Promise<void> {
+	private async failed(job: Job, { worker }: Try, error: unknown): Promise<void> {
 		const answer = refusal(error);
 		if ((!answer || answer.status >= 500) && !(error instanceof Ended) && stateOf(error) !== lost)
 			log(`workbook ${job.job_id} could not be converted: ${(error as Error).message}`);
 		if (!answer) return;
-		await this.database.rows('SELECT sheet.workbook_done($1, $2, $3, $4)', [job.job_id, this.worker, answer.status, answer.body]);
+		await this.database.rows('SELECT sheet.workbook_done($1, $2, $3, $4)', [job.job_id, worker, answer.status, answer.body]);
 	}
 
 	close(): void {
 		this.isClosed = true;
 		clearInterval(this.keeping);
 		this.listener?.end().catch(() => {});
-		for (const conversion of this.running.values()) conversion?.end();
+		for (const one of this.running) one.end();
 	}
 }

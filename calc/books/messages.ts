@@ -1,23 +1,23 @@
-// messages.ts - what the main thread (conversion.ts) and the thread that converts a workbook (thread.ts) tell each other.
+// messages.ts - what calc (conversion.ts) and the process that converts a workbook (child.ts) tell each other. The other one answers
+// each message, unless it is the last one, with { t: 'took' } when it has done it (flow.ts).
 import type { Code, NotCarried, Where } from './read/refused';
 
-export type ToThread =
+export type ToChild =
 	/** The next bytes of the file. */
 	| { t: 'bytes'; bytes: Uint8Array }
 	/** They are all there: read the workbook. uid: the author of the edits. */
 	| { t: 'read'; uid: number }
 	/** Write a workbook with these tabs. */
 	| { t: 'write'; names: string[] }
-	| { t: 'tab'; name: string; colour: string | null; hidden: boolean; properties: Uint8Array | null }
+	/** isComputed: the values are those of the cells. */
+	| { t: 'tab'; name: string; colour: string | null; hidden: boolean; properties: Uint8Array | null; isComputed: boolean }
 	/** Streams of sheet.read_cells() of the tab that was named last: contents, then values of formulas. */
 	| { t: 'cells'; bytes: Uint8Array }
 	| { t: 'values'; bytes: Uint8Array }
 	/** There are no more tabs. */
-	| { t: 'end' }
-	/** What the thread has sent is done. */
-	| { t: 'took' };
+	| { t: 'end' };
 
-export type FromThread =
+export type FromChild =
 	/** The next tab of the workbook that is read. */
 	| { t: 'tab'; name: string }
 	/** Edits of this tab, as sheet.apply() takes them. */

@@ -1,8 +1,8 @@
 -- Workbooks (.xlsx): files that become books, and books that become files. Gateways ask, and calc converts (docs/design/workbooks.md).
 
--- Unlogged: what a crash interrupts is asked for anew.
+-- Logged: after a crash, requests are told what was made before it. Only that waits for the disk, with the book. The files are unlogged.
 CREATE SEQUENCE sheet.workbook_job_id_seq;
-CREATE UNLOGGED TABLE sheet.workbook_job (
+CREATE TABLE sheet.workbook_job (
 	job_id bigint PRIMARY KEY DEFAULT nextval('sheet.workbook_job_id_seq'),
 	kind text NOT NULL CHECK (kind IN ('import', 'book', 'sheet')),
 	uid bigint NOT NULL,
@@ -24,7 +24,7 @@ COMMENT ON COLUMN sheet.workbook_job.target IS 'the book or the sheet that becom
 COMMENT ON COLUMN sheet.workbook_job.name IS 'of the new book; of the file, without its suffix, when it is done';
 COMMENT ON COLUMN sheet.workbook_job.file IS 'its bytes are in sheet.import_part';
 COMMENT ON COLUMN sheet.workbook_job.status IS 'of HTTP, when it is done, with the body in answer';
-COMMENT ON COLUMN sheet.workbook_job.worker IS 'the program that converts, until lease_at';
+COMMENT ON COLUMN sheet.workbook_job.worker IS 'the try of a program that converts, until lease_at';
 COMMENT ON COLUMN sheet.workbook_job.asked_at IS 'when the gateway has asked last; nobody waits any more after a minute';
 
 -- ---- for gateways ----
@@ -47,16 +47,13 @@ CREATE FUNCTION sheet.workbook_begin(kind text, target bigint, name text, as_uid
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
-	-- What gateways have left that ended. An upload or a download may take long; of others they ask often.
-	PERFORM sheet.delete_workbooks(ARRAY(SELECT j.job_id FROM sheet.workbook_job j
-		WHERE j.asked_at < now() - CASE WHEN j.state IN ('uploading', 'done') THEN interval '1 day' ELSE interval '1 minute' END
-		LIMIT 10 FOR UPDATE SKIP LOCKED));
 	IF NOT sheet.workbook_is_served() THEN
 		RAISE EXCEPTION 'no program runs that converts workbooks' USING ERRCODE = '55000', HINT = 'Start pg_sheet_calc.';
 	END IF;
 	-- Two that begin at once do not both become the last one.
 	PERFORM pg_advisory_xact_lock(hashtextextended('pg_sheet workbooks', as_uid));
-	IF (SELECT count(*) FROM sheet.workbook_job j WHERE j.uid = as_uid AND j.asked_at > now() - interval '10 minutes') >= 4 THEN
+	IF (SELECT count(*) FROM sheet.workbook_job j WHERE j.uid = as_uid
+			AND j.asked_at > now() - CASE WHEN j.state IN ('uploading', 'done') THEN interval '10 minutes' ELSE interval '1 minute' END) >= 4 THEN
 		RAISE EXCEPTION 'four workbooks of the account are being converted' USING ERRCODE = '53400', HINT = 'Wait until one is done.';
 	END IF;
 	INSERT INTO sheet.import (name, uid) VALUES ('', as_uid) RETURNING import_id INTO workbook_begin.file;
@@ -67,6 +64,12 @@ BEGIN
 	IF workbook_begin.kind <> 'import' THEN
 		PERFORM pg_notify('sheet_workbook', '');
 	END IF;
+	PERFORM set_config('synchronous_commit', 'off', true);
+	-- What gateways have left that ended. An upload or a download may take long; of others they ask often. Last, so that nothing
+	-- waits with these locks.
+	PERFORM sheet.delete_workbooks(ARRAY(SELECT j.job_id FROM sheet.workbook_job j
+		WHERE j.asked_at < now() - CASE WHEN j.state IN ('uploading', 'done') THEN interval '1 day' ELSE interval '1 minute' END
+		LIMIT 10 FOR UPDATE SKIP LOCKED));
 END
 $$;
 COMMENT ON FUNCTION sheet.workbook_begin(text, bigint, text, bigint) IS
@@ -77,6 +80,7 @@ COMMENT ON FUNCTION sheet.workbook_begin(text, bigint, text, bigint) IS
 CREATE FUNCTION sheet.workbook_ready(job_id bigint) RETURNS void
 	LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 	UPDATE sheet.workbook_job j SET state = 'waiting', asked_at = now() WHERE j.job_id = $1 AND j.state = 'uploading';
+	SELECT set_config('synchronous_commit', 'off', true);
 	SELECT pg_notify('sheet_workbook', '')
 $$;
 COMMENT ON FUNCTION sheet.workbook_ready(bigint) IS 'All bytes of the file are there: it can be converted. For gateways.';
@@ -130,9 +134,12 @@ CREATE FUNCTION sheet.workbook_take(worker text, OUT job_id bigint, OUT kind tex
 DECLARE
 	j sheet.workbook_job;
 BEGIN
-	-- One after which programs have ended twice would end others, too.
+	-- One after which programs have ended twice would end others, too. A crash of the server removes files.
 	UPDATE sheet.workbook_job w SET state = 'done', status = 503 WHERE w.job_id IN (SELECT l.job_id FROM sheet.workbook_job l
-		WHERE l.state = 'running' AND l.lease_at < now() AND l.tries >= 2 FOR UPDATE SKIP LOCKED);
+		WHERE l.state = 'running' AND l.lease_at < now() AND l.tries >= 2
+			OR (l.state = 'waiting' OR l.state = 'running' AND l.lease_at < now())
+				AND NOT EXISTS (SELECT FROM sheet.import i WHERE i.import_id = l.file)
+		FOR UPDATE SKIP LOCKED);
 	-- Of one account, one at a time.
 	SELECT w.* INTO j FROM sheet.workbook_job w
 		WHERE (w.state = 'waiting' OR w.state = 'running' AND w.lease_at < now()) AND w.asked_at > now() - interval '1 minute'
@@ -152,16 +159,18 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION sheet.workbook_take(text) IS
-	'The job that has waited for longest, for the worker; no row: there is none. It is taken by another one unless '
-	'sheet.workbook_keep() is called within 15 seconds. NOTIFY sheet_workbook tells that there is one. For programs that convert.';
+	'The job that has waited for longest, for the worker, a name that is used once; no row: there is none. It is taken by another one '
+	'unless sheet.workbook_keep() is called within 15 seconds. NOTIFY sheet_workbook tells that there is one. For programs that convert.';
 
-CREATE FUNCTION sheet.workbook_keep(worker text, jobs bigint[]) RETURNS SETOF bigint
+CREATE FUNCTION sheet.workbook_keep(workers text[]) RETURNS SETOF text
 	LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-	UPDATE sheet.workbook_job j SET lease_at = now() + interval '15 s'
-		WHERE j.job_id = ANY (jobs) AND j.worker = $1 AND j.state = 'running' RETURNING j.job_id
+	-- Renewals wait for nobody: a job that another transaction has locked is ending, or renewed the next time.
+	UPDATE sheet.workbook_job j SET lease_at = now() + interval '15 s' WHERE j.job_id IN (SELECT l.job_id FROM sheet.workbook_job l
+		WHERE l.worker = ANY (workers) AND l.state = 'running' FOR UPDATE SKIP LOCKED);
+	SELECT j.worker FROM sheet.workbook_job j WHERE j.worker = ANY (workers) AND j.state = 'running'
 $$;
-COMMENT ON FUNCTION sheet.workbook_keep(text, bigint[]) IS
-	'The worker still converts these; returns those that are still wanted. For programs that convert.';
+COMMENT ON FUNCTION sheet.workbook_keep(text[]) IS
+	'The workers still convert; returns those whose jobs are still wanted, and theirs. For programs that convert.';
 
 CREATE FUNCTION sheet.workbook_put(job_id bigint, worker text, part integer, data bytea) RETURNS void
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

@@ -260,7 +260,7 @@ my %changes = (
 	'a task is added to many' => [ '', q{SELECT sheet.add_task($other, '{"Title": "x", "Start": "2027-01-01 10:00"}')} ],
 	'values are stored' => [ '', q{SELECT sheet.put_values($busy, sheet.last_seq($busy), '{0,1}', '{0,1}', '{2,3}')} ],
 	'a workbook is taken' => [ 'SELECT sheet.workbook_ready($job)', q{SELECT * FROM sheet.workbook_take('here')} ],
-	'a workbook is kept' => [ 'SELECT sheet.workbook_ready($job)', q{SELECT sheet.workbook_keep('here', ARRAY[$job])} ],
+	'a workbook is kept' => [ 'SELECT sheet.workbook_ready($job)', q{SELECT sheet.workbook_keep(ARRAY['here'])} ],
 	'all values are stored' => [ '', q{SELECT sheet.put_values($busy, sheet.last_seq($busy), '{0,1}', '{0,1}', '{2,3}', whole => true)} ],
 	'a sheet to compute' => [ '', 'SELECT * FROM sheet.to_compute(ARRAY[$busy])' ],
 	'values that depend on a tab are stored' => [ '', q{SELECT sheet.put_values($busy, sheet.last_seq($busy), '{0,1}', '{0,1}', '{2,3}', source_ids => ARRAY[$tab, 0], source_seqs => '{1,0}')} ],

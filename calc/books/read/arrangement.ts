@@ -42,6 +42,9 @@ export class Arrangement {
 	private freeze: { rows: number; cols: number } | undefined;
 	private merged = 0;
 	private defaultHeight: number | undefined;
+	/** Rows that the tab does not name are hidden. */
+	private othersHidden = false;
+	private lastRow = -1;
 	private lastCol = leastCols - 1;
 
 	constructor(
@@ -65,7 +68,7 @@ export class Arrangement {
 		else if (name === 'pane') this.pane(attributes);
 		else if (name === 'sheetFormatPr') {
 			this.defaultHeight = numberOf(attributes['defaultRowHeight']);
-			if (isTrue(attributes['zeroHeight'])) this.lose('rows that are hidden unless they have cells');
+			this.othersHidden = isTrue(attributes['zeroHeight']);
 		} else if (name === 'sheetView') {
 			if (attributes['showGridLines'] !== undefined && !isTrue(attributes['showGridLines'])) this.lose('hidden grid lines');
 			if (isTrue(attributes['rightToLeft'])) this.lose('directions from right to left');
@@ -84,6 +87,8 @@ export class Arrangement {
 	}
 
 	row(row: number, { ht, customHeight, hidden, s, customFormat, outlineLevel }: Attributes): void {
+		if (this.othersHidden && row > this.lastRow + 1) extend(this.hiddenRows, this.lastRow + 1, row - 1, true);
+		this.lastRow = Math.max(this.lastRow, row);
 		const height = numberOf(ht);
 		if (isTrue(hidden) || height === 0) extend(this.hiddenRows, row, row, true);
 		if (height && height > 0) {
@@ -114,6 +119,7 @@ export class Arrangement {
 
 	/** The properties of the sheet. */
 	properties(): PropertyEdit[] {
+		if (this.othersHidden && this.lastRow < maxRows - 1) extend(this.hiddenRows, this.lastRow + 1, maxRows - 1, true);
 		const rows = (key: string, runs: Run[]) => runs.map(({ first, last, value }) => ({ ...wholeSheet, row: first, toRow: last, key, value }));
 		const cols = (key: string, runs: Run[]) => runs.map(({ first, last, value }) => ({ ...wholeSheet, col: first, toCol: last, key, value }));
 		// A width of all columns to the last one would enlarge the sheet to 16,384 columns.

@@ -36,7 +36,7 @@ function tinted(colour: string, tint: number): string {
 
 export class Colours {
 	private readonly theme = [...standardTheme];
-	readonly palette = [...standardPalette];
+	private readonly palette = [...standardPalette];
 
 	async readTheme(zip: Zip, part: string): Promise<void> {
 		let at = -1;
@@ -53,6 +53,11 @@ export class Colours {
 				if (name === 'clrScheme') isScheme = false;
 			},
 		});
+	}
+
+	/** A colour of the palette by its number; what is none stays as it is. */
+	setPalette(number: number, rgb: string): void {
+		if (/^[0-9a-f]{6}$/i.test(rgb)) this.palette[number] = rgb.toLowerCase();
 	}
 
 	/** The colour that the attributes say; undefined: none, or the usual one. */

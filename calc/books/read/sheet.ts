@@ -5,6 +5,7 @@ import { maxCols, maxRows } from '../../../gateway/web/src/v2/lines';
 import type { CellEdit, Style } from '../../../gateway/web/src/v2/messages';
 import { isError, macDays, own } from '../formats';
 import { missingOf, moveFormula, quoted, withoutPrefixes } from '../formulas';
+import { intersected } from '../intersection';
 import { Arrangement } from './arrangement';
 import { type Losses, Refused } from './refused';
 import { isKept, type Kept } from './kept';
@@ -208,7 +209,7 @@ export class TabReader {
 		if (formula === '') return null;
 		const missing = missingOf(formula);
 		if (missing) this.lose(missing);
-		return `=${formula}`;
+		return `=${kind === 'array' ? formula : intersected(formula)}`;
 	}
 
 	/** An array fills these cells, by itself in a sheet. */
@@ -249,7 +250,9 @@ export class TabReader {
 	}
 
 	private isoContent(value: string): string {
-		const text = value.replace('T', ' ').replace(/Z$/, '');
+		const [, date = '', time = ''] = /^([0-9]{4}-[0-9]{2}-[0-9]{2})?T?([0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?)?(?:Z|[+-][0-9]{2}:[0-9]{2})?$/.exec(value) ?? [];
+		const isDay = date !== '' && /^00:00(:00(\.0+)?)?$/.test(time);
+		const text = `${date} ${isDay ? '' : time.replace(/(\.[0-9]{1,3})[0-9]*$/, '$1')}`.trim();
 		return parseDate(text) || parseTime(text) !== null ? text : textContent(value);
 	}
 

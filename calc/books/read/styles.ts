@@ -25,6 +25,8 @@ interface Part {
 	lost: string[];
 }
 
+/** The colours of texts and of windows in the system, by their numbers: they are used in fills. */
+const systemColours: Record<string, string> = { 64: '#000000', 65: '#ffffff' };
 const newPart = (): Part => ({ fields: {}, lost: [] });
 const plain: CellStyle = { style: null, pattern: undefined, lost: [] };
 
@@ -119,7 +121,7 @@ export class Styles {
 		await readXml(zip, part, {
 			open: (name, attributes) => {
 				if (name === 'indexedColors') at = 0;
-				else if (name === 'rgbColor' && at >= 0 && at < 64) this.colours.palette[at++] = (attributes['rgb'] ?? '').slice(-6).toLowerCase();
+				else if (name === 'rgbColor' && at >= 0 && at < 64) this.colours.setPalette(at++, (attributes['rgb'] ?? '').slice(-6));
 			},
 		});
 	}
@@ -167,11 +169,13 @@ export class Styles {
 		if (name === 'gradientFill') lost.push('gradients');
 		if (name === 'patternFill') {
 			fields['solid'] = pattern !== 'none';
+			fields['plain'] = pattern === 'solid';
 			if (pattern !== 'none' && pattern !== 'solid') lost.push('patterns of fills');
 		}
 		// The second colour is for want of the first one.
 		const colour = name === 'fgColor' || (name === 'bgColor' && !fields['bg']) ? this.colours.read(attributes) : undefined;
-		if (colour && fields['solid']) fields['bg'] = { rgb: colour };
+		const system = name === 'fgColor' && fields['plain'] ? formats.own(systemColours, attributes['indexed'] ?? '') : undefined;
+		if ((colour ?? system) && fields['solid']) fields['bg'] = { rgb: colour ?? system };
 	}
 
 	private border({ fields, lost }: Part, name: string, attributes: Attributes, path: string[]): void {

@@ -4,9 +4,11 @@ import { keyOf } from '../../../gateway/web/src/formulas/cells';
 import { ByteReader } from '../../../gateway/web/src/v2/bytes';
 import { readBatches } from '../../../gateway/web/src/v2/edits';
 import { maxCols } from '../../../gateway/web/src/v2/lines';
-import { isProperty, isStructure, type Range, type Style } from '../../../gateway/web/src/v2/messages';
+import { isProperty, isStructure, type Style } from '../../../gateway/web/src/v2/messages';
 import { readLink, withPrefixes } from '../formulas';
+import { asSingle, withFunctions } from '../intersection';
 import { Refused } from '../read/refused';
+import { filledBy } from './arrays';
 import type { StyleTables } from './styles';
 import { escapeXml } from './xml';
 
@@ -30,7 +32,7 @@ function impliedFormat(value: TypedValue): string | undefined {
 	return undefined;
 }
 
-/** Of one sheet. More would exceed the memory of the thread. */
+/** Of one sheet, which is in memory as a whole. */
 const mostCells = 2_000_000;
 
 export class Cells {
@@ -41,8 +43,13 @@ export class Cells {
 	/** What the arrays of formulas fill. */
 	private readonly arrays = new Map<number, string>();
 	readonly links: { name: string; link: string }[] = [];
+	/** Whether a formula that was written may fill several cells. */
+	hasArrays = false;
 	lastRow = -1;
 	lastCol = -1;
+
+	/** isComputed: the values are those of the contents. */
+	constructor(private readonly isComputed = true) {}
 
 	/** A stream of sheet.read_cells(). */
 	add(bytes: Uint8Array): void {
@@ -119,13 +126,13 @@ export class Cells {
 		content: string,
 		style: Style,
 		styles: StyleTables,
-		text: (text: string) => number,
+		shared: (text: string) => number,
 		rename: (formula: string) => string | null,
 	): string {
 		const link = this.links.length < mostLinks ? readLink(content) : null;
 		if (link) {
 			this.links.push({ name, link: link.link });
-			return this.valueXml(name, { kind: 'text', text: link.text, forced: true }, style, styles, text);
+			return this.valueXml(name, { kind: 'text', text: link.text, forced: true }, style, styles, shared);
 		}
 		const error = content.slice(1).trim().toUpperCase();
 		const shown = this.values.get(key);
@@ -136,53 +143,34 @@ export class Cells {
 		const range = this.arrays.get(key);
 		const renamed = rename(content.slice(1));
 		// Programs take a formula with a tab that is not there for damage.
-		if (renamed === null && value) return this.valueXml(name, value, style, styles, text);
+		if (renamed === null && value) return this.valueXml(name, value, style, styles, shared);
 		if (renamed === null) return `<c r="${name}"${s} t="e"><v>${shown !== undefined && errors.has(shown) ? shown : '#REF!'}</v></c>`;
-		const formula = `<f${range ? ` t="array" ref="${range}"` : ''}>${escapeXml(withPrefixes(renamed))}</f>`;
+		const single = range ? null : asSingle(renamed);
+		this.hasArrays ||= single === null;
+		const text = escapeXml(withPrefixes(single ?? withFunctions(renamed)));
+		const formula = single === null ? `<f t="array" ref="${range ?? name}">${text}</f>` : `<f>${text}</f>`;
 		const [type, v] = value ? resultOf(value) : shown !== undefined && errors.has(shown) ? ['e', shown] : ['', undefined];
-		return `<c r="${name}"${s}${type ? ` t="${type}"` : ''}>${formula}${v === undefined ? '' : `<v>${v}</v>`}</c>`;
+		const more = `${single === null ? ' cm="1"' : ''}${type ? ` t="${type}"` : ''}`;
+		return `<c r="${name}"${s}${more}>${formula}${v === undefined ? '' : `<v>${v}</v>`}</c>`;
 	}
 
 	/**
-	 * Which cells an array fills is not stored. A formula has the cells to the right and below that arrays have filled, if no other formula
-	 * could have one of them. Otherwise none of these has an array in the workbook.
+	 * Which formula fills a cell is not stored. Arrays are rectangles that have no contents and overlap no others, and cells in them may
+	 * be empty. So a formula has a range if no other one could have filled the cells. Otherwise, and if the values are those of former
+	 * contents, the program that opens the workbook computes what the arrays fill.
 	 */
 	private findArrays(): void {
-		const claims = new Map<number, number>();
-		const ranges = new Map<number, Range>();
-		for (const [key, { content }] of this.cells) {
-			const range = content.startsWith('=') ? this.filledFrom(key) : undefined;
-			if (!range) continue;
-			ranges.set(key, range);
-			for (const cell of filledIn(range)) claims.set(cell, (claims.get(cell) ?? 0) + 1);
+		if (this.filled.size === 0) return;
+		const contents = [...this.cells].filter(([, { content }]) => content !== '');
+		const formulas = contents.filter(([key, { content }]) => content.startsWith('=') && this.values.get(key) !== '#SPILL!').map(([key]) => key);
+		const keys = contents.map(([key]) => key);
+		const lost = new Set(this.filled);
+		for (const [formula, { range, cells }] of this.isComputed ? filledBy(formulas, keys, this.filled) : []) {
+			this.arrays.set(formula, rangeName(range));
+			for (const cell of cells) lost.delete(cell);
 		}
-		for (const [key, range] of ranges) {
-			const cells = [...filledIn(range)];
-			if (cells.some((cell) => claims.get(cell) !== 1)) continue;
-			this.arrays.set(key, rangeName(range));
-			for (const cell of cells) this.filled.delete(cell);
-		}
-		// The program that opens the workbook computes the others.
-		for (const cell of this.filled) this.values.delete(cell);
+		for (const cell of lost) this.values.delete(cell);
 	}
-
-	/** The largest range of filled cells that begins with a formula. */
-	private filledFrom(key: number): Range | undefined {
-		const [row, col] = [Math.floor(key / maxCols), key % maxCols];
-		let [toRow, toCol] = [row, col];
-		while (this.filled.has(keyOf(row, toCol + 1))) toCol++;
-		const isFull = (at: number): boolean => {
-			for (let c = col; c <= toCol; c++) if (!this.filled.has(keyOf(at, c))) return false;
-			return true;
-		};
-		while (isFull(toRow + 1)) toRow++;
-		return toRow === row && toCol === col ? undefined : { row, col, toRow, toCol };
-	}
-}
-
-/** The cells of a range but the first. */
-function* filledIn({ row, col, toRow, toCol }: Range): Iterable<number> {
-	for (let r = row; r <= toRow; r++) for (let c = col; c <= toCol; c++) if (r !== row || c !== col) yield keyOf(r, c);
 }
 
 /** The type and the text of a value of a formula. */

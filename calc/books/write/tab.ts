@@ -41,7 +41,11 @@ function columnsXml(properties: PropertySet): string {
 	return columns.length > 0 ? `<cols>${columns.join('')}</cols>` : '';
 }
 
-/** The attributes of rows, by their numbers. Those of all rows are left out. */
+/** From this row on all are hidden; undefined: they are not, or there are too many before. */
+const hiddenFrom = (properties: PropertySet): number | undefined =>
+	runsOf(properties, 'hidden', true).find((run) => isHidden(run) && run.last >= workbookRows - 1 && run.first <= mostLines)?.first;
+
+/** The attributes of rows, by their numbers. Heights of all rows are left out. */
 function rowAttributes(properties: PropertySet, rows: number): Map<number, string> {
 	const values = new Map<number, string>();
 	const put = (runs: Run[], text: (run: Run) => string) => {
@@ -54,7 +58,12 @@ function rowAttributes(properties: PropertySet, rows: number): Map<number, strin
 		runsOf(properties, 'height', true).filter((run) => sizeOf(run) !== undefined),
 		(run) => attributes({ ht: Math.min(heightOfPixels(sizeOf(run)!), 409), customHeight: 1 }),
 	);
-	put(runsOf(properties, 'hidden', true).filter(isHidden), () => ' hidden="1"');
+	put(
+		runsOf(properties, 'hidden', true).filter((run) => isHidden(run) && run.last < workbookRows - 1),
+		() => ' hidden="1"',
+	);
+	// Rows are hidden unless the tab names them: it names those before.
+	for (let row = 0; row < (hiddenFrom(properties) ?? 0); row++) if (!values.has(row)) values.set(row, '');
 	return values;
 }
 
@@ -70,9 +79,10 @@ function viewXml(properties: PropertySet): string {
 function formatXml(properties: PropertySet): string {
 	const all = runsOf(properties, 'height', true).find(({ last }) => last >= maxRows - 1);
 	const pixels = all && sizeOf(all);
+	const zeroHeight = hiddenFrom(properties) === undefined ? undefined : 1;
 	return pixels === undefined
-		? '<sheetFormatPr defaultRowHeight="15"/>'
-		: `<sheetFormatPr${attributes({ defaultRowHeight: heightOfPixels(pixels), customHeight: 1 })}/>`;
+		? `<sheetFormatPr${attributes({ defaultRowHeight: 15, zeroHeight })}/>`
+		: `<sheetFormatPr${attributes({ defaultRowHeight: heightOfPixels(pixels), customHeight: 1, zeroHeight })}/>`;
 }
 
 export interface Shared {
@@ -89,6 +99,7 @@ export function* tabXml({ colour, properties, cells }: Tab, { styles, text, rena
 	yield viewXml(properties) + formatXml(properties) + columnsXml(properties);
 	yield '<sheetData>';
 	const rows = rowAttributes(properties, workbookRows);
+	const hidden = hiddenFrom(properties) ?? maxRows;
 	const lines = [...rows.keys()].sort((a, b) => a - b);
 	let piece = '';
 	let line = 0;
@@ -98,7 +109,7 @@ export function* tabXml({ colour, properties, cells }: Tab, { styles, text, rena
 		// Rows without cells that have sizes, or are hidden.
 		for (; line < lines.length && lines[line]! < row; line++) if (lines[line] !== open) piece += `<row r="${lines[line]! + 1}"${rows.get(lines[line]!)}/>`;
 		open = row;
-		if (row < maxRows) piece += `<row r="${row + 1}"${rows.get(row) ?? ''}>`;
+		if (row < maxRows) piece += `<row r="${row + 1}"${rows.get(row) ?? ''}${row >= hidden ? ' hidden="1"' : ''}>`;
 	};
 	for (const key of cells.keys()) {
 		const row = Math.floor(key / maxCols);

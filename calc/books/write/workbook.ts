@@ -29,6 +29,9 @@ export function tabNames(names: string[]): string[] {
 	});
 }
 
+/** Cells with cm="1" have formulas that fill as many cells as they give values. */
+const arraysXml = `${head}<metadata xmlns="${namespaces.main}" xmlns:xda="http://schemas.microsoft.com/office/spreadsheetml/2017/dynamicarray"><metadataTypes count="1"><metadataType name="XLDAPR" minSupportedVersion="120000" copy="1" pasteAll="1" pasteValues="1" merge="1" splitFirst="1" rowColShift="1" clearFormats="1" clearComments="1" assign="1" coerce="1" cellMeta="1"/></metadataTypes><futureMetadata name="XLDAPR" count="1"><bk><extLst><ext uri="{bdbb8cdc-fa1e-496e-a857-3c3f30c029c3}"><xda:dynamicArrayProperties fDynamic="1" fCollapsed="0"/></ext></extLst></bk></futureMetadata><cellMetadata count="1"><bk><rc t="1" v="0"/></bk></cellMetadata></metadata>`;
+
 export class WorkbookWriter {
 	private readonly zip = new ZipFile();
 	private readonly styles = new StyleTables();
@@ -41,6 +44,7 @@ export class WorkbookWriter {
 	/** Numbers of tabs that have notes. */
 	private readonly noted: number[] = [];
 	private uses = 0;
+	private hasArrays = false;
 
 	/** names: of all tabs. */
 	constructor(names: string[]) {
@@ -80,6 +84,7 @@ export class WorkbookWriter {
 			throw new Refused('workbook_limit', `a workbook has at most ${workbookRows} rows`, { tab: tab.name, row: tab.cells.lastRow + 1 });
 		const n = this.tabs.push({ name: this.names[this.tabs.length]!, hidden: tab.hidden });
 		await this.add(`xl/worksheets/sheet${n}.xml`, tabXml(tab, { styles: this.styles, text: this.text, rename: this.rename }));
+		this.hasArrays ||= tab.cells.hasArrays;
 		for (const { name, text, local, hidden } of namesOf(tab.properties)) {
 			const renamed = this.rename(text);
 			if (renamed === null) continue;
@@ -115,8 +120,10 @@ export class WorkbookWriter {
 		const book = `<bookViews><workbookView activeTab="${first}" firstSheet="${first}"/></bookViews><sheets>${sheets.join('')}</sheets>${names}<calcPr fullCalcOnLoad="1"/>`;
 		await this.add('xl/workbook.xml', [`${head}<workbook xmlns="${namespaces.main}" xmlns:r="${namespaces.relations}">${book}</workbook>`]);
 		const parts = [...this.tabs.map((_, i) => ['worksheet', `worksheets/sheet${i + 1}.xml`]), ['styles', 'styles.xml'], ['sharedStrings', 'sharedStrings.xml']];
+		if (this.hasArrays) parts.push(['sheetMetadata', 'metadata.xml']);
 		const relations = parts.map(([type, Target], i) => `<Relationship${attributes({ Id: `rId${i + 1}`, Type: `${namespaces.relations}/${type}`, Target })}/>`);
 		await this.add('xl/_rels/workbook.xml.rels', [`${head}<Relationships xmlns="${namespaces.packageRelations}">${relations.join('')}</Relationships>`]);
+		if (this.hasArrays) await this.add('xl/metadata.xml', [arraysXml]);
 		await this.add('xl/styles.xml', [this.styles.xml()]);
 		await this.add('xl/sharedStrings.xml', this.stringsXml());
 		const root = attributes({ Id: 'rId1', Type: `${namespaces.relations}/officeDocument`, Target: 'xl/workbook.xml' });
@@ -144,6 +151,7 @@ export class WorkbookWriter {
 			['/xl/workbook.xml', 'sheet.main'],
 			...this.tabs.map((_, i) => [`/xl/worksheets/sheet${i + 1}.xml`, 'worksheet']),
 			...this.noted.map((n) => [`/xl/comments${n}.xml`, 'comments']),
+			...(this.hasArrays ? [['/xl/metadata.xml', 'sheetMetadata']] : []),
 			['/xl/styles.xml', 'styles'],
 			['/xl/sharedStrings.xml', 'sharedStrings'],
 		];

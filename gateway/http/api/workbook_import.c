@@ -17,13 +17,14 @@
 
 #define WORKBOOK_PART_BYTES 262144
 #define WORKBOOK_NAME_BYTES 1024
+#define WORKBOOK_READY_TRIES 3
 
 typedef struct WorkbookImport
 {
 	WorkbookJob job;
 	char name[WORKBOOK_NAME_BYTES + 1]; /* of the book */
 	bool body_done;
-	bool ready;	   /* all parts are stored */
+	int ready_tries; /* all parts are stored: how often the database was told */
 	PaceTurn turn; /* to write a part */
 	Buf bytes;	   /* not yet written */
 	int64_t file;
@@ -76,10 +77,28 @@ workbook_converted(Request *request, PGresult *res)
 	request_json(request, status, &body);
 }
 
+static void workbook_tell_ready(Request *request);
+
+/* If the answer was lost, the job may be running: telling it again changes nothing. */
 static void
 workbook_stored(Request *request, PGresult *res)
 {
-	workbook_wait(request, workbook_converted);
+	if (request_succeeded(res))
+		workbook_wait(request, workbook_converted);
+	else if (((WorkbookImport *) request->own)->ready_tries < WORKBOOK_READY_TRIES)
+		workbook_tell_ready(request);
+	else
+		request_sql_error(request, res);
+}
+
+static void
+workbook_tell_ready(Request *request)
+{
+	WorkbookImport *import = request->own;
+
+	import->ready_tries++;
+	request_query(request, DATABASE_WRITES, workbook_ready_sql, PARAMS(request_int64(request, import->job.id)),
+				  REQUEST_TEXT_RAW, workbook_stored);
 }
 
 static void
@@ -129,12 +148,8 @@ workbook_continue(Request *request)
 			if (pace_begin(&import->turn, request->claims.uid, workbook_on_turn, request))
 				workbook_put_part(request);
 		}
-		else if (import->body_done && !import->turn.taken && !import->ready)
-		{
-			import->ready = true;
-			request_query(request, DATABASE_WRITES, workbook_ready_sql, PARAMS(request_int64(request, import->job.id)),
-						  REQUEST_TEXT, workbook_stored);
-		}
+		else if (import->body_done && !import->turn.taken && import->ready_tries == 0)
+			workbook_tell_ready(request);
 	}
 	conn_pause(request->conn, import->bytes.len > WORKBOOK_PART_BYTES);
 }

@@ -2,7 +2,9 @@
  * workbook_jobs.c - conversions of workbooks that requests wait for. A program beside the gateways (calc) does them;
  * the database has a row for each, which is removed with the request (docs/design/workbooks.md).
  *
- * The gateway asks for the state of each job every WORKBOOK_TICK_MS. So the database also knows that somebody waits.
+ * The gateway asks for the state of each job every WORKBOOK_TICK_MS. So the database also knows that somebody waits. If
+ * the database does not answer, it is asked again: what was made meanwhile is there, and a client that is told to try
+ * again would make it twice.
  */
 #include "http/api/workbooks.h"
 
@@ -11,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORKBOOK_TICK_MS 100
+#define WORKBOOK_TICK_MS	 100
+#define WORKBOOK_PATIENCE_MS 60000 /* without an answer of the database */
 
 static const char workbook_state_sql[] = "SELECT done, status, answer, name, bytes FROM sheet.workbook_state($1)";
 static const char workbook_end_sql[] = "SELECT sheet.workbook_end($1)";
@@ -43,21 +46,45 @@ workbook_leave(WorkbookJob *job)
 }
 
 static void
-workbook_stated(Request *request, PGresult *res)
+workbook_stated(void *arg, PGresult *res)
 {
-	WorkbookJob *job = request->own;
+	WorkbookJob *job = arg;
+	Request *request = job->request;
+	uint64_t now = uv_now(&gateway.loop);
+	bool heard = request_succeeded(res);
 
 	job->asking = false;
-	if (request_succeeded(res) && PQgetvalue(res, 0, 0)[0] == 'f')
-		return;
-	if (!request_succeeded(res))
-		request_sql_error(request, res);
-	else if (PQgetisnull(res, 0, WORKBOOK_ANSWER) && atoi(PQgetvalue(res, 0, WORKBOOK_STATUS)) >= 400)
-		request_error_code(request, 503, "workbook_unserved",
-						   "the program that converts workbooks has ended: try again");
-	else
-		job->done(request, res);
+	if (heard)
+		job->heard = now;
+	if (!request_is_answered(request))
+	{
+		if (heard ? PQgetvalue(res, 0, WORKBOOK_DONE)[0] == 'f' : now - job->heard < WORKBOOK_PATIENCE_MS)
+			return;
+		if (!heard)
+			request_sql_error(request, res);
+		else if (PQgetisnull(res, 0, WORKBOOK_ANSWER) && atoi(PQgetvalue(res, 0, WORKBOOK_STATUS)) >= 400)
+			request_error_code(request, 503, "workbook_unserved",
+							   "the program that converts workbooks has ended: try again");
+		else
+			job->done(request, res);
+	}
 	workbook_leave(job);
+}
+
+/* If the class has too much to do, the job is asked for at the next tick. */
+static void
+workbook_ask_state(WorkbookJob *job)
+{
+	char id[24];
+	PgParam param = pgparam_int64(id, job->id);
+
+	job->asking = database_query(DATABASE_READS, job->request->claims.uid, workbook_state_sql, 1, &param, 0,
+								 workbook_stated, job);
+	if (!job->asking && uv_now(&gateway.loop) - job->heard >= WORKBOOK_PATIENCE_MS)
+	{
+		request_too_busy(job->request);
+		workbook_leave(job);
+	}
 }
 
 static void
@@ -65,17 +92,13 @@ workbook_on_timer(uv_timer_t *handle)
 {
 	for (WorkbookJob *job = waiting, *next; job != NULL; job = next)
 	{
-		Request *request = job->request;
-
 		next = job->next;
-		if (request_is_answered(request)) /* its client has gone, or the database has too much to do */
+		if (job->asking)
+			continue;
+		if (request_is_answered(job->request)) /* its client has gone */
 			workbook_leave(job);
-		else if (!job->asking)
-		{
-			job->asking = true;
-			request_query(request, DATABASE_READS, workbook_state_sql, PARAMS(request_int64(request, job->id)),
-						  REQUEST_TEXT_RAW, workbook_stated);
-		}
+		else
+			workbook_ask_state(job);
 	}
 	if (waiting == NULL)
 		uv_timer_stop(handle);
@@ -88,6 +111,7 @@ workbook_wait(Request *request, RequestStep done)
 
 	job->request = request;
 	job->done = done;
+	job->heard = uv_now(&gateway.loop);
 	job->next = waiting;
 	waiting = job;
 	request_begin_step(request);

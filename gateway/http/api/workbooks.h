@@ -12,6 +12,7 @@ typedef struct WorkbookJob
 	RequestStep done;
 	int64_t id; /* 0: it has not begun */
 	bool asking;
+	uint64_t heard; /* when the database has answered last, or the wait has begun; ms */
 } WorkbookJob;
 
 /* The columns that done gets. */
@@ -26,7 +27,7 @@ typedef enum WorkbookColumn
 
 /* Takes the id of the job from the result of sheet.workbook_begin(), its first column. False: answered, or gone. */
 extern bool workbook_begun(Request *request, const PGresult *res);
-/* Calls done when the conversion has ended, unless the request is answered before. */
+/* Calls done when the conversion has ended, unless the request is answered before. A loss of the database is survived. */
 extern void workbook_wait(Request *request, RequestStep done);
 /* Removes the job, without waiting for the result. */
 extern void workbook_end(WorkbookJob *job);

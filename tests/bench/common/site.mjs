@@ -101,6 +101,26 @@ export function memoryKilobytes(pid) {
 	return Number(/^VmRSS:\s+(\d+)/m.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))[1]);
 }
 
+/** Notes the memory of a process and its children until it is called again, which returns the most in MB. */
+export function watchTree(pid) {
+	let most = 0;
+	const look = () => {
+		const kilobytes = (each) => {
+			try {
+				return memoryKilobytes(each);
+			} catch {
+				return 0; // It has ended.
+			}
+		};
+		most = Math.max(most, [pid, ...childrenOf(pid)].reduce((sum, each) => sum + kilobytes(each), 0));
+	};
+	const timer = setInterval(look, 50);
+	return () => {
+		clearInterval(timer);
+		return Math.round(most / 1024);
+	};
+}
+
 export function peakMegabytes(pid) {
 	return Math.round(Number(/^VmHWM:\s+(\d+)/m.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) / 1024);
 }

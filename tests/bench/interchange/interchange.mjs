@@ -11,7 +11,7 @@
  *                          a file into a heap table; median of ROUNDS=3 that alternate
  *   import_file_vs_copy    the same of sheet.import_file() of the file
  *   xlsx_import_s, xlsx_export_s  XLSX_CELLS cells, half of them texts, by HTTP as a workbook: until the answer, until its end
- *   xlsx_calc_mb           memory that calc has had at most by then
+ *   xlsx_calc_mb           memory of calc and its processes meanwhile, at most
  *   xlsx_cells_wrong       cells, sizes, merges and so on of two workbooks that are not the same after they were books
  *   recalc_ms              from an edit by SQL until SQL sees the value of a formula that depends on it; the median of 50
  *   recalc10k_ms           the same of 10,000 formulas

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { register, request } from '../../lib/client.mjs';
 import { waitUntil } from '../../lib/cluster.mjs';
 import { differences, expected, makeWorkbook, parseWorkbook, workbookType } from '../../lib/workbook.mjs';
-import { peakMegabytes } from '../common/site.mjs';
+import { watchTree } from '../common/site.mjs';
 
 const columns = 20;
 
@@ -32,10 +32,12 @@ export async function workbooks(cluster, calc, cells, report) {
 	const bytes = makeWorkbook(file);
 	wrong += differences(expected(parseWorkbook(file, (await there(bytes)).back)), expected(parseWorkbook(file, bytes))).length;
 	const large = makeWorkbook(file, cells / columns, columns);
+	const stop = watchTree(calc.pid);
 	const { back, imported, exported } = await there(large);
+	const most = stop();
 	report('xlsx_import_s', [imported]);
 	report('xlsx_export_s', [exported]);
-	report('xlsx_calc_mb', [peakMegabytes(calc.pid)]);
+	report('xlsx_calc_mb', [most]);
 	// All cells of the large one take openpyxl minutes.
 	const few = makeWorkbook(file, 5000, columns);
 	wrong += differences(expected(parseWorkbook(file, (await there(few)).back)), expected(parseWorkbook(file, few))).length;

@@ -66,7 +66,7 @@ export function importWorkbook(session: Session, file: File, navigation: Navigat
 			close();
 			navigation.toSheet(tabs[0]!.id);
 		};
-		if (!isOpen) return;
+		if (!isOpen) return notify(t('workbook.made'));
 		if (lost.length + kept.length === 0) return go();
 		share.hidden = true;
 		open.hidden = false;

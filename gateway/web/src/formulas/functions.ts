@@ -1,6 +1,6 @@
 // functions.ts - the functions of formulas: Univer's, with what the page changes in them. The one place where functions are
 // registered for computing; the worker calls it. (What the editor says about functions is in view/texts.ts.)
-import type { IRange } from '@univerjs/core';
+import type { ICellData, IRange } from '@univerjs/core';
 import {
 	ALL_IMPLEMENTED_FUNCTIONS,
 	BaseFunction,
@@ -8,6 +8,7 @@ import {
 	ErrorValueObject,
 	FUNCTION_NAMES_DATE,
 	type IFunctionService,
+	NullValueObject,
 	NumberValueObject,
 } from '@univerjs/engine-formula';
 import { maxCols, maxRows } from '../v2/lines';
@@ -95,6 +96,37 @@ class Today extends BaseFunction {
 	}
 }
 
+/** The value in the row or the column of the formula, of a range; the first one, of several. Workbooks have it as "@". */
+class Single extends BaseFunction {
+	override minParams = 1;
+	override maxParams = 1;
+	override needsReferenceObject = true;
+	override calculate(variant: BaseValueObject) {
+		if (variant.isReferenceObject()) return this.cellOf(variant as unknown as ReadReference);
+		if (!variant.isArray()) return variant;
+		const array = variant as unknown as { get(row: number, col: number): BaseValueObject | null };
+		return array.get(0, 0) ?? NullValueObject.create();
+	}
+
+	private cellOf(reference: ReadReference): BaseValueObject {
+		const { startRow, endRow, startColumn, endColumn } = reference.getRangePosition();
+		const row = startRow === endRow ? startRow : this.row;
+		const col = startColumn === endColumn ? startColumn : this.column;
+		const isOne = startRow === endRow || startColumn === endColumn;
+		if (!isOne || row < startRow || row > endRow || col < startColumn || col > endColumn) return ErrorValueObject.create('#VALUE!' as never);
+		if (reference._checkIfWorksheetMiss()) return ErrorValueObject.create('#REF!' as never);
+		const cell = reference.getCellData(row, col);
+		return cell && (cell.p || (cell.v !== undefined && cell.v !== null)) ? reference.getCellValueObject(cell) : NullValueObject.create();
+	}
+}
+
+interface ReadReference {
+	getRangePosition(): IRange;
+	_checkIfWorksheetMiss(): boolean;
+	getCellData(row: number, col: number): ICellData | undefined;
+	getCellValueObject(cell: ICellData): BaseValueObject;
+}
+
 /** A month later than 31 January is 29 February: Univer goes on into March. */
 function endInMonth(functions: IFunctionService): void {
 	const executor = functions.getExecutor('EDATE')!;
@@ -124,6 +156,7 @@ function elementOf(argument: BaseValueObject, row: number, col: number): BaseVal
 
 export function registerFunctions(functions: IFunctionService): void {
 	functions.registerExecutors(...ALL_IMPLEMENTED_FUNCTIONS.map(([Executor, name]) => new Executor(name as string)));
+	functions.registerExecutors(new Single('SINGLE'));
 	functions.registerExecutors(new Now(FUNCTION_NAMES_DATE.NOW), new Today(FUNCTION_NAMES_DATE.TODAY));
 	for (const [name, cellsOf] of Object.entries(sized)) {
 		const executor = functions.getExecutor(name);

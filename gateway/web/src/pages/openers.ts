@@ -37,7 +37,7 @@ export function importButton(session: Session, area: HTMLElement, navigation: Na
 		type: 'file',
 		accept: `${rowFiles},.xlsx,.xlsm`,
 		hidden: true,
-		'aria-label': t('csv.import'),
+		'aria-label': t('sheets.import'),
 	});
 	input.addEventListener('change', () => {
 		const file = input.files?.[0];
@@ -60,7 +60,7 @@ export function importButton(session: Session, area: HTMLElement, navigation: Na
 	return h(
 		'span',
 		{},
-		button(t('csv.import'), () => input.click(), { title: t('csv.importHelp') }),
+		button(t('sheets.import'), () => input.click(), { title: t('sheets.importHelp') }),
 		input,
 	);
 }

@@ -30,6 +30,7 @@ describe('prefixes of newer functions', () => {
 		['_xlfn.LAMBDA(_xlpm.a,_xlpm.b,_xlpm.a*_xlpm.b)(1,2)', 'LAMBDA(a,b,a*b)(1,2)'],
 		['_xlfn.LET(_xlpm.a,1,_xlpm.b,SUM(a1,2),_xlpm.a+_xlpm.b)', 'LET(a,1,b,SUM(a1,2),a+b)'],
 		["_xlfn.STDEV.S(A1:A9)+STDEV(A1)+'_xlfn.CONCAT('!A1", "STDEV.S(A1:A9)+STDEV(A1)+'_xlfn.CONCAT('!A1"],
+		['_xlfn.SINGLE(A1:A3)', 'SINGLE(A1:A3)'],
 		['SUM(A1)', 'SUM(A1)'],
 	])('%s', (workbook, sheet) => {
 		expect(withoutPrefixes(workbook)).toBe(sheet);
@@ -40,6 +41,7 @@ describe('prefixes of newer functions', () => {
 test('what is not there after an import', () => {
 	expect(missingOf('[1]Sheet1!A1')).toBe('formulas that refer to other workbooks');
 	expect(missingOf("'[2]Sheet 1'!A1")).toBe('formulas that refer to other workbooks');
+	expect(missingOf('SUM(ANCHORARRAY(A1))')).toBe('formulas that refer to what an array fills');
 	expect(missingOf('SUM(Table1[x])')).toBe('formulas that refer to tables');
 	expect(missingOf('"[1]"&\'a\'!A1')).toBeUndefined();
 });

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { ZipFile } from 'yazl';
 import { Refused, type NotCarried } from '../../../../calc/books/read/refused';
 import { WorkbookReader } from '../../../../calc/books/read/workbook';
+import { Zip } from '../../../../calc/books/read/zip';
 import { Cells } from '../../../../calc/books/write/cells';
 import { tabNames, WorkbookWriter } from '../../../../calc/books/write/workbook';
 import { ByteWriter } from '../../src/v2/bytes';
@@ -95,11 +96,16 @@ describe('contents', () => {
 			cell(7, 's', '<v>0</v>'),
 			cell(8, 's', '<v>1</v>'),
 			cell(9, 'str', '<v></v>'),
+			cell(11, 'd', '<v>2024-02-29T00:00:00.000Z</v>'),
+			cell(12, 'd', '<v>2024-02-29T13:30:00.123456+01:00</v>'),
+			cell(13, 'd', '<v>T10:30:00</v>'),
+			cell(14, 'd', '<v>2024-02-30</v>'),
 			cell(10, 'str', '<v>_x0041_&#10;_x000D_&amp;_x0000__xD800__xD83D__xDE00_</v>'),
 		];
+		const dates = ['2024-02-29', '2024-02-29 13:30:00.123', '10:30:00', '2024-02-30'];
 		const strings = `<sst ${main}><si><t>shared</t></si><si><r><rPr><i/></rPr><t>ri</t></r><r><t>ch</t></r></si></sst>`;
 		const cells = await contents(rows.map((row, i) => `<row r="${i + 1}">${row}</row>`).join(''), { parts: { 'xl/sharedStrings.xml': strings } });
-		expect(Object.values(cells)).toEqual(['a', 'b c', "'12", 'TRUE', '=#DIV/0!', '2024-02-29 13:30:00', 'shared', 'rich', "'", 'A\n\r&\ufffd\ufffd😀']);
+		expect(Object.values(cells)).toEqual(['a', 'b c', "'12", 'TRUE', '=#DIV/0!', '2024-02-29 13:30:00', 'shared', 'rich', "'", ...dates, 'A\n\r&\ufffd\ufffd😀']);
 	});
 
 	test('dates of both epochs', async () => {
@@ -122,6 +128,16 @@ describe('contents', () => {
 			<row r="2"><c r="A2"><f t="shared" si="0"/><v>2</v></c><c r="B2"><v>5</v></c><c r="C2"><f>"a"&amp;"&lt;b&gt;"</f><v>x</v></c></row>`,
 		);
 		expect(cells).toEqual({ '0,0': '=B1', '0,1': '=C1:C2*2', '0,2': '7', '1,0': '=B2', '1,2': '="a"&"<b>"' });
+	});
+
+	test('a formula that is no array takes one cell of a range', async () => {
+		const sheet = `<sheetData><row r="1"><c r="A1"><f t="shared" ref="A1:A2" si="0">C1:C9*2</f><v>2</v></c><c r="B1" cm="1"><f t="array" ref="B1:B2">C1:C2*2</f><v>2</v></c></row>
+			<row r="2"><c r="A2"><f t="shared" si="0"/><v>4</v></c><c r="B2"><v>4</v></c><c r="D2"><f>SUM(_xlfn.ANCHORARRAY(B1))</f></c><c r="E2"><f>_xlfn.SINGLE(C:C)</f></c></row></sheetData>`;
+		const { tabs, lost } = await read(await workbook(sheet));
+		expect(tabs[0]!.cells.map(({ content }) => content)).toEqual([
+			...['=SINGLE(C1:C9)*2', '=C1:C2*2', '=SINGLE(C2:C10)*2', '=SUM(ANCHORARRAY(B1))', '=SINGLE(C:C)'],
+		]);
+		expect(lost).toEqual([{ tab: 'Tab', what: 'formulas that refer to what an array fills', count: 1 }]);
 	});
 
 	test('links are formulas; those of numbers are not carried', async () => {
@@ -149,6 +165,27 @@ describe('what a tab has besides cells', () => {
 			['hidden', true, 2, 2, 0, maxCols - 1],
 			['height', 40, 0, 4, 0, maxCols - 1],
 		]);
+	});
+
+	test('rows that are hidden up to the last one', async () => {
+		const format = '<sheetFormatPr defaultRowHeight="15" zeroHeight="1"/>';
+		const { tabs, lost } = await read(await workbook(`${format}<sheetData><row r="2"/><row r="3" hidden="1"/><row r="4"/></sheetData>`));
+		const hidden = tabs[0]!.properties.map(({ row, toRow, key, value }) => [row, toRow, key, value]);
+		expect([hidden, lost]).toEqual([[0, 2, 4].map((row, i) => [row, [0, 2, maxRows - 1][i], 'hidden', true]), []]);
+		// Row 7 has a cell and is hidden, too.
+		const properties = [{ row: 4, col: 0, toRow: maxRows - 1, toCol: maxCols - 1, key: 'hidden', value: true }];
+		const back = (await read(await written('x', [{ row: 6, col: 0, content: '1' }], [], properties))).tabs[0]!;
+		expect([back.properties, back.cells.length]).toEqual([[expect.objectContaining(properties[0]!)], 1]);
+	});
+
+	test('colours of palettes and of the system', async () => {
+		const fill = (colour: string) => `<fill><patternFill patternType="solid"><fgColor ${colour}/><bgColor indexed="64"/></patternFill></fill>`;
+		const styles = `<styleSheet ${main}><fonts><font/></fonts><fills>${fill('indexed="8"')}${fill('indexed="9"')}${fill('indexed="64"')}${fill('indexed="65"')}${fill('indexed="10"')}</fills>
+			<borders><border/></borders><cellXfs>${[0, 1, 2, 3, 4].map((i) => `<xf fillId="${i}"/>`).join('')}</cellXfs>
+			<colors><indexedColors>${'<rgbColor rgb="00000000"/>'.repeat(8)}<rgbColor rgb="00ABCDEF"/><rgbColor rgb="x"/></indexedColors></colors></styleSheet>`;
+		const cells = [0, 1, 2, 3, 4].map((i) => `<c s="${i}"><v>1</v></c>`).join('');
+		const { tabs } = await read(await workbook(`<sheetData><row>${cells}</row></sheetData>`, { parts: { 'xl/styles.xml': styles } }));
+		expect(tabs[0]!.cells.map(({ style }) => (style as { bg: { rgb: string } }).bg.rgb)).toEqual(['#abcdef', '#ffffff', '#000000', '#ffffff', '#ff0000']);
 	});
 
 	test('more than a sheet can have are counted', async () => {
@@ -206,13 +243,13 @@ function batch(edits: Edit[]): Uint8Array {
 	return to.finish();
 }
 
-async function written(name: string, edits: CellEdit[], values: CellEdit[] = [], properties: PropertyEdit[] = []): Promise<Buffer> {
+async function written(name: string, edits: CellEdit[], values: CellEdit[] = [], properties: PropertyEdit[] = [], isComputed = true): Promise<Buffer> {
 	const writer = new WorkbookWriter([name]);
 	const chunks: Buffer[] = [];
 	const output = (async () => {
 		for await (const chunk of writer.output) chunks.push(chunk as Buffer);
 	})();
-	const cells = new Cells();
+	const cells = new Cells(isComputed);
 	cells.add(batch(edits));
 	if (values.length > 0) cells.addValues(batch(values));
 	const set = new PropertySet();
@@ -275,29 +312,58 @@ test('what is written is read as the same', async () => {
 	expect(tab!.properties).toEqual([properties[0], properties[1], properties[3], properties[2]].map((property) => expect.objectContaining({ ...property })));
 });
 
-test('arrays fill the cells that they have filled', async () => {
-	const value = (row: number, col: number, content: string) => ({ row, col, content });
-	const bytes = await written(
-		'x',
-		[value(0, 0, '=SEQUENCE(2,2)'), value(5, 0, '=1/0'), value(6, 0, '=X()')],
-		[...[value(0, 0, '1'), value(0, 1, '2'), value(1, 0, '3'), value(1, 1, '4'), value(5, 0, '#DIV/0!'), value(6, 0, '#CYCLE!')]],
-	);
-	expect((await read(bytes)).tabs[0]!.cells.map(({ row, content }) => [row, content])).toEqual([
-		[0, '=SEQUENCE(2,2)'],
-		[5, '=1/0'],
-		[6, '=X()'],
-	]);
-});
+/** The formulas of the tab's XML: cell, range of an array, text. */
+async function writtenFormulas(edits: CellEdit[], values: CellEdit[], isComputed = true): Promise<string[]> {
+	const zip = await Zip.open(await written('x', edits, values, [], isComputed));
+	let xml = '';
+	for await (const chunk of zip.read('xl/worksheets/sheet1.xml')) xml += chunk.toString();
+	const formulas = [...xml.matchAll(/<c r="([A-Z0-9]+)"[^>]*?( cm="1")?[^>]*><f( t="array" ref="([^"]*)")?>([^<]*)/g)];
+	for (const [, , cm, array] of formulas) expect(cm !== undefined).toBe(array !== undefined);
+	expect(zip.has('xl/metadata.xml')).toBe(formulas.some(([, , , array]) => array));
+	return formulas.map(([, cell, , , range, text]) => `${cell} ${range ?? '-'} ${text}`);
+}
 
-test('cells that more than one array could have filled are left to the program that computes them', async () => {
-	const value = (row: number, col: number, content: string) => ({ row, col, content });
-	// B1 is one number, and A2 fills B2:D2.
-	const cells = [value(0, 1, '=1+1'), value(1, 0, '=SEQUENCE(1,4)'), value(5, 0, '=SEQUENCE(1,2)')];
-	const values = [value(0, 1, '2'), value(1, 0, '1'), value(1, 1, '2'), value(1, 2, '3'), value(1, 3, '4'), value(5, 0, '1'), value(5, 1, '2')];
-	const bytes = await written('x', cells, values);
-	expect((await read(bytes)).tabs[0]!.cells.map(({ row, col, content }) => [row, col, content])).toEqual(
-		cells.map(({ row, col, content }) => [row, col, content]),
-	);
+describe('which cells an array fills', () => {
+	const at = (name: string, content: string): CellEdit => ({ row: Number(name.slice(1)) - 1, col: name.charCodeAt(0) - 65, content });
+	const all = (cells: Record<string, string>): CellEdit[] => Object.entries(cells).map(([name, content]) => at(name, content));
+
+	test('is written, and read as one formula', async () => {
+		const edits = all({ A1: '=SEQUENCE(2,2)', A6: '=1/0', A7: '=X()' });
+		const values = all({ A1: '1', B1: '2', A2: '3', B2: '4', A6: '#DIV/0!', A7: '#CYCLE!' });
+		expect(await writtenFormulas(edits, values)).toEqual(['A1 A1:B2 _xlfn.SEQUENCE(2,2)', 'A6 - 1/0', 'A7 - X()']);
+		expect((await read(await written('x', edits, values))).tabs[0]!.cells.map(({ row, content }) => [row, content])).toEqual([
+			[0, '=SEQUENCE(2,2)'],
+			[5, '=1/0'],
+			[6, '=X()'],
+		]);
+	});
+
+	test('two beside each other, and one with empty cells', async () => {
+		const edits = all({ A1: '=F1:F3', B1: '=G1:G3', A6: '=F6:H6', C5: '=1+1' });
+		const values = all({ A1: '1', A2: '2', A3: '3', B1: '4', B2: '5', B3: '6', A6: '1', C5: '2' });
+		expect(await writtenFormulas(edits, values)).toEqual(['A1 A1:A3 F1:F3', 'B1 B1:B3 G1:G3', 'C5 - 1+1', 'A6 A6 F6:H6']);
+		// C6 may be of A6, whose B6 is empty, or of C5.
+		expect(await writtenFormulas(edits, [...values, at('C6', '3')])).toEqual(['A1 A1:A3 F1:F3', 'B1 B1:B3 G1:G3', 'C5 - 1+1', 'A6 A6 F6:H6']);
+		// Without C5, it is of A6.
+		expect((await writtenFormulas(all({ A6: '=F6:H6' }), all({ A6: '1', C6: '3' })))[0]).toBe('A6 A6:C6 F6:H6');
+	});
+
+	test('is not known if more than one could have filled them', async () => {
+		// B1 is one number, and A2 fills B2:D2.
+		const edits = all({ B1: '=1+1', A2: '=SEQUENCE(1,4)', A6: '=SEQUENCE(1,2)' });
+		const values = all({ B1: '2', A2: '1', B2: '2', C2: '3', D2: '4', A6: '1', B6: '2' });
+		expect(await writtenFormulas(edits, values)).toEqual(['B1 - 1+1', 'A2 A2 _xlfn.SEQUENCE(1,4)', 'A6 A6:B6 _xlfn.SEQUENCE(1,2)']);
+		expect((await read(await written('x', edits, values))).tabs[0]!.cells.length).toBe(3);
+	});
+
+	test('is not known of values that are older than the contents, or of an array without room', async () => {
+		const [edits, values] = [all({ A1: '=1+1' }), all({ A1: '1', B1: '2' })];
+		expect(await writtenFormulas(edits, values, false)).toEqual(['A1 - 1+1']);
+		expect((await read(await written('x', edits, values, [], false))).tabs[0]!.cells.length).toBe(1);
+		expect(await writtenFormulas(all({ A1: '=SEQUENCE(2)', A2: 'x', B2: '=SEQUENCE(2)', B1: '=1' }), all({ A1: '#SPILL!', B1: '1', B2: '1', B3: '2' }))).toEqual(
+			...[['A1 A1 _xlfn.SEQUENCE(2)', 'B1 - 1', 'B2 B2:B3 _xlfn.SEQUENCE(2)']],
+		);
+	});
 });
 
 test('of a formula that names a tab which is not in the workbook, the value is written', async () => {
@@ -399,7 +465,7 @@ describe('what is only kept', () => {
 	const sheet = { row: 0, col: 0, toRow: maxRows - 1, toCol: maxCols - 1 };
 	const kept: PropertyEdit[] = [
 		{ ...range, toRow: 0, toCol: 0, key: 'xlsx.note', value: { text: 'a\n<b>', author: 'me & you' } },
-		{ ...range, key: 'xlsx.validation', value: ['dataValidation', { type: 'list' }, ['formula1', {}, '"a,b"']] },
+		{ ...range, key: 'xlsx.validation', value: ['dataValidation', { type: 'list', prompt: 'two\nlines\tand more' }, ['formula1', {}, '"a,b"']] },
 		{ ...range, key: 'xlsx.filter', value: ['autoFilter', {}, ['filterColumn', { colId: '0' }]] },
 		{
 			...range,

@@ -1,34 +1,43 @@
-// thread.ts - a thread that converts one workbook. It has no connection: what it reads and makes goes through the main thread, which
-// says what is done, so that little waits there.
+// child.ts - a process that converts one workbook. It has no connection: what it reads and makes goes through calc, which says what is
+// done, so that little waits there.
+import fs from 'node:fs';
 import os from 'node:os';
-import { parentPort } from 'node:worker_threads';
+import { Worker } from 'node:worker_threads';
 import { ByteReader, ByteWriter } from '../../gateway/web/src/v2/bytes';
 import { readStoredProperties, writeEdits } from '../../gateway/web/src/v2/edits';
 import type { Edit } from '../../gateway/web/src/v2/messages';
 import { PropertySet } from '../../gateway/web/src/v2/properties';
-import type { FromThread, ToThread } from './messages';
+import { Flow } from './flow';
+import type { FromChild, ToChild } from './messages';
 import { Refused } from './read/refused';
 import { WorkbookReader } from './read/workbook';
 import { Cells } from './write/cells';
 import type { Tab } from './write/tab';
 import { WorkbookWriter } from './write/workbook';
 
-// A conversion has time: edits, and the values of formulas, go first. Linux lowers the priority of this thread alone.
-if (process.platform === 'linux') os.setPriority(10);
-const port = parentPort!;
-/** Messages that the main thread has not done yet. */
-const mostSent = 3;
 const partBytes = 262_144;
 
-let sent = 0;
-let onTook: (() => void) | undefined;
+const tell = (message: object): void => void process.send!(message, () => {});
+const flow = new Flow<FromChild>(tell);
+const send = (message: FromChild): Promise<void> => flow.send(message);
 
-async function send(message: FromThread): Promise<void> {
-	sent++;
-	port.postMessage(message);
-	while (sent >= mostSent) await new Promise<void>((resolve) => (onTook = resolve));
+// A conversion has time: edits, and the values of formulas, go first.
+os.setPriority(10);
+// It ends with calc, also in the midst of a long computation: then a thread notices.
+process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
+new Worker(`setInterval(() => process.ppid !== ${process.ppid} && process.kill(process.pid, 'SIGKILL'), 500)`, { eval: true }).unref();
+process.on('uncaughtException', ({ stack = '' }) => {
+	fs.writeSync(2, stack);
+	process.exit(1);
+});
+try {
+	// If the system has no memory left, it ends this process rather than another one.
+	fs.writeFileSync('/proc/self/oom_score_adj', '1000');
+} catch {
+	// Not Linux, or not permitted.
 }
 
+/** An edit batch, as sheet.apply() takes it. */
 function batchOf(uid: number, edits: Edit[]): Uint8Array {
 	const to = new ByteWriter();
 	to.byte(1);
@@ -78,7 +87,7 @@ async function endTab(): Promise<void> {
 	tab = undefined;
 }
 
-async function take(message: ToThread): Promise<void> {
+async function take(message: ToChild): Promise<void> {
 	switch (message.t) {
 		case 'bytes':
 			received.push(message.bytes);
@@ -93,7 +102,7 @@ async function take(message: ToThread): Promise<void> {
 			await endTab();
 			const properties = new PropertySet();
 			if (message.properties) for (const property of readStoredProperties(new ByteReader(message.properties))) properties.put(property);
-			tab = { name: message.name, colour: message.colour, hidden: message.hidden, properties, cells: new Cells() };
+			tab = { name: message.name, colour: message.colour, hidden: message.hidden, properties, cells: new Cells(message.isComputed) };
 			return;
 		}
 		case 'cells':
@@ -108,18 +117,17 @@ async function take(message: ToThread): Promise<void> {
 	}
 }
 
-// One after the other. Other errors than these end the thread.
+// One after the other. Other errors than these end the process.
 let queue = Promise.resolve();
-port.on('message', (message: ToThread) => {
-	if (message.t === 'took') {
-		sent--;
-		onTook?.();
-		return;
-	}
+process.on('message', (message: ToChild | { t: 'took' }) => {
+	if (message.t === 'took') return flow.took();
 	queue = queue
 		.then(() => take(message))
-		.catch((error: unknown) => {
-			if (!(error instanceof Refused)) throw error;
-			return send({ t: 'refused', code: error.code, reason: error.message, where: error.where });
-		});
+		.then(
+			() => tell({ t: 'took' }),
+			(error: unknown) => {
+				if (!(error instanceof Refused)) throw error;
+				tell({ t: 'refused', code: error.code, reason: error.message, where: error.where });
+			},
+		);
 });
