@@ -94,10 +94,12 @@ export class Conversion {
 
 	private hear(message: FromChild | { t: 'took' }): void {
 		if (message.t === 'took') return this.flow.took();
-		this.queue = this.queue.then(() => this.handle(message)).then(
-			() => this.took(message),
-			(error: unknown) => this.fail(error as Error),
-		);
+		this.queue = this.queue
+			.then(() => this.handle(message))
+			.then(
+				() => this.took(message),
+				(error: unknown) => this.fail(error as Error),
+			);
 	}
 
 	private took(message: FromChild): void {

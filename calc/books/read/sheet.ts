@@ -250,7 +250,8 @@ export class TabReader {
 	}
 
 	private isoContent(value: string): string {
-		const [, date = '', time = ''] = /^([0-9]{4}-[0-9]{2}-[0-9]{2})?T?([0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?)?(?:Z|[+-][0-9]{2}:[0-9]{2})?$/.exec(value) ?? [];
+		const [, date = '', time = ''] =
+			/^([0-9]{4}-[0-9]{2}-[0-9]{2})?T?([0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?)?(?:Z|[+-][0-9]{2}:[0-9]{2})?$/.exec(value) ?? [];
 		const isDay = date !== '' && /^00:00(:00(\.0+)?)?$/.test(time);
 		const text = `${date} ${isDay ? '' : time.replace(/(\.[0-9]{1,3})[0-9]*$/, '$1')}`.trim();
 		return parseDate(text) || parseTime(text) !== null ? text : textContent(value);

@@ -10,7 +10,8 @@ const escapeCharacters = (text: string): string =>
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 
 /** Of an attribute or a formula. Programs would read the ends of lines in attributes as spaces. */
-export const escapeXml = (text: string): string => text.replace(/[&<>"\t\n\r]/g, (one) => entities[one] ?? `&#${one.charCodeAt(0)};`).replace(/[\0-\x08\x0b-\x1f\ufffe\uffff]/g, '\ufffd');
+export const escapeXml = (text: string): string =>
+	text.replace(/[&<>"\t\n\r]/g, (one) => entities[one] ?? `&#${one.charCodeAt(0)};`).replace(/[\0-\x08\x0b-\x1f\ufffe\uffff]/g, '\ufffd');
 
 /** Of a cell. */
 export const escapeText = (text: string): string => escapeCharacters(text).replace(/[&<>]/g, (one) => entities[one]!);

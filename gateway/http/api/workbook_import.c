@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORKBOOK_PART_BYTES 262144
-#define WORKBOOK_NAME_BYTES 1024
+#define WORKBOOK_PART_BYTES	 262144
+#define WORKBOOK_NAME_BYTES	 1024
 #define WORKBOOK_READY_TRIES 3
 
 typedef struct WorkbookImport
@@ -25,8 +25,8 @@ typedef struct WorkbookImport
 	char name[WORKBOOK_NAME_BYTES + 1]; /* of the book */
 	bool body_done;
 	int ready_tries; /* all parts are stored: how often the database was told */
-	PaceTurn turn; /* to write a part */
-	Buf bytes;	   /* not yet written */
+	PaceTurn turn;	 /* to write a part */
+	Buf bytes;		 /* not yet written */
 	int64_t file;
 	int part;
 } WorkbookImport;

@@ -27,7 +27,7 @@ typedef enum WorkbookColumn
 
 /* Takes the id of the job from the result of sheet.workbook_begin(), its first column. False: answered, or gone. */
 extern bool workbook_begun(Request *request, const PGresult *res);
-/* Calls done when the conversion has ended, unless the request is answered before. A loss of the database is survived. */
+/* Calls done when the conversion has ended, unless the request is answered before. Survives lost connections. */
 extern void workbook_wait(Request *request, RequestStep done);
 /* Removes the job, without waiting for the result. */
 extern void workbook_end(WorkbookJob *job);

@@ -39,7 +39,8 @@ describe('what ends the process', () => {
 	});
 
 	test('a fault of the program', async () => {
-		for (const program of ['throw new Error("broken")', 'process.exit(3)', 'nothing is here']) expect(await failure(begin(program))).toBeInstanceOf(ChildFailed);
+		for (const program of ['throw new Error("broken")', 'process.exit(3)', 'nothing is here'])
+			expect(await failure(begin(program))).toBeInstanceOf(ChildFailed);
 		expect(String(await failure(begin('throw new Error("broken")')))).toContain('broken');
 	});
 
@@ -56,7 +57,11 @@ describe('what ends the process', () => {
 test('the process has nothing of the environment', async () => {
 	process.env['PGPASSWORD'] = 'secret';
 	const told: unknown[] = [];
-	const conversion = begin('process.send({ t: "tab", name: JSON.stringify(process.env) }); setInterval(() => {}, 1000);', 64, async (...message: unknown[]) => void told.push(...message));
+	const conversion = begin(
+		'process.send({ t: "tab", name: JSON.stringify(process.env) }); setInterval(() => {}, 1000);',
+		64,
+		async (...message: unknown[]) => void told.push(...message),
+	);
 	await expect.poll(() => told).toEqual([{ t: 'tab', name: '{}' }]);
 	conversion.end();
 	delete process.env['PGPASSWORD'];

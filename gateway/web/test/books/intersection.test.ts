@@ -54,7 +54,8 @@ describe('what takes one cell of a range says so', () => {
 });
 
 test('formulas of sheets that are arrays in workbooks', () => {
-	for (const formula of ['A1:A3*2', 'SUM(A1:A3*2)', 'SEQUENCE(3)', '{1,2}', 'IF(A1:A3>1,SINGLE(B1:B3),2)', 'ABS(A:A)', 'SINGLE(A1)']) expect(asSingle(formula)).toBeNull();
+	for (const formula of ['A1:A3*2', 'SUM(A1:A3*2)', 'SEQUENCE(3)', '{1,2}', 'IF(A1:A3>1,SINGLE(B1:B3),2)', 'ABS(A:A)', 'SINGLE(A1)'])
+		expect(asSingle(formula)).toBeNull();
 });
 
 test('signs of programs are functions in workbooks', () => {

@@ -105,7 +105,19 @@ describe('contents', () => {
 		const dates = ['2024-02-29', '2024-02-29 13:30:00.123', '10:30:00', '2024-02-30'];
 		const strings = `<sst ${main}><si><t>shared</t></si><si><r><rPr><i/></rPr><t>ri</t></r><r><t>ch</t></r></si></sst>`;
 		const cells = await contents(rows.map((row, i) => `<row r="${i + 1}">${row}</row>`).join(''), { parts: { 'xl/sharedStrings.xml': strings } });
-		expect(Object.values(cells)).toEqual(['a', 'b c', "'12", 'TRUE', '=#DIV/0!', '2024-02-29 13:30:00', 'shared', 'rich', "'", ...dates, 'A\n\r&\ufffd\ufffd😀']);
+		expect(Object.values(cells)).toEqual([
+			'a',
+			'b c',
+			"'12",
+			'TRUE',
+			'=#DIV/0!',
+			'2024-02-29 13:30:00',
+			'shared',
+			'rich',
+			"'",
+			...dates,
+			'A\n\r&\ufffd\ufffd😀',
+		]);
 	});
 
 	test('dates of both epochs', async () => {
@@ -360,9 +372,9 @@ describe('which cells an array fills', () => {
 		const [edits, values] = [all({ A1: '=1+1' }), all({ A1: '1', B1: '2' })];
 		expect(await writtenFormulas(edits, values, false)).toEqual(['A1 - 1+1']);
 		expect((await read(await written('x', edits, values, [], false))).tabs[0]!.cells.length).toBe(1);
-		expect(await writtenFormulas(all({ A1: '=SEQUENCE(2)', A2: 'x', B2: '=SEQUENCE(2)', B1: '=1' }), all({ A1: '#SPILL!', B1: '1', B2: '1', B3: '2' }))).toEqual(
-			...[['A1 A1 _xlfn.SEQUENCE(2)', 'B1 - 1', 'B2 B2:B3 _xlfn.SEQUENCE(2)']],
-		);
+		expect(
+			await writtenFormulas(all({ A1: '=SEQUENCE(2)', A2: 'x', B2: '=SEQUENCE(2)', B1: '=1' }), all({ A1: '#SPILL!', B1: '1', B2: '1', B3: '2' })),
+		).toEqual(...[['A1 A1 _xlfn.SEQUENCE(2)', 'B1 - 1', 'B2 B2:B3 _xlfn.SEQUENCE(2)']]);
 	});
 });
 

@@ -87,7 +87,17 @@ async function values(contents: Record<string, string | number | boolean>, ...na
 describe('what formulas show', () => {
 	test('SINGLE() is the cell of a range in the row or the column of the formula, and depends on it alone', async () => {
 		const sheet = new Computed();
-		await sheet.write({ A1: 1, A2: 2, A3: 3, B2: '=SINGLE(A1:A3)*2', B3: '=-SINGLE(A:A)', B4: '=SINGLE(A1:A3)', C5: '=SINGLE(A1:C1)', D2: '=SINGLE(A1:B3)', A9: '=SUM(A1:A3,SINGLE(2:2))' });
+		await sheet.write({
+			A1: 1,
+			A2: 2,
+			A3: 3,
+			B2: '=SINGLE(A1:A3)*2',
+			B3: '=-SINGLE(A:A)',
+			B4: '=SINGLE(A1:A3)',
+			C5: '=SINGLE(A1:C1)',
+			D2: '=SINGLE(A1:B3)',
+			A9: '=SUM(A1:A3,SINGLE(2:2))',
+		});
 		expect(sheet.of('B2', 'B3', 'B4', 'C5', 'D2', 'A9')).toEqual([4, -3, '#VALUE!', 0, '#VALUE!', 8]);
 		await sheet.write({ A4: '=SINGLE(A1:A9)', D1: '=SINGLE(B1)+SINGLE(SEQUENCE(3))+SINGLE("5")', D3: '=SUM(SINGLE(A3:A9))', A2: 5 });
 		expect(sheet.of('B2', 'D1', 'D3', 'A4')).toEqual([10, 6, 3, '#CYCLE!']);
