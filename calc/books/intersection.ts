@@ -17,8 +17,11 @@ type Mode = 'V' | 'R' | 'A';
 /**
  * How functions take their arguments, by letters of Mode. The last ones repeat: as many as are in parentheses. Others take one value of each.
  */
-const takes = new Map<string, string>();
-const list = (pattern: string, names: string): void => names.split(/\s+/).forEach((name) => void takes.set(name, pattern));
+const takes = new Map<string, [first: string, rest: string]>();
+function list(pattern: string, names: string): void {
+	const [, first = '', rest = ''] = /^([VRA]*)(?:\(([VRA]+)\))?$/.exec(pattern)!;
+	for (const name of names.split(/\s+/)) takes.set(name, [first, rest || first.at(-1)!]);
+}
 list(
 	'R',
 	`SUM AVERAGE AVERAGEA COUNT COUNTA MAX MAXA MIN MINA PRODUCT STDEV STDEV.S STDEV.P STDEVA STDEVP STDEVPA VAR VAR.S VAR.P VARA VARP VARPA MEDIAN
@@ -54,11 +57,12 @@ const several = new Set(
 	REGEXEXTRACT`.split(/\s+/),
 );
 
+const one: [string, string] = ['V', 'V'];
+const all: [string, string] = ['A', 'A'];
+
 function modeOf(name: string, at: number): Mode {
-	const pattern = takes.get(name) ?? (several.has(name) && name !== 'INDIRECT' ? 'A' : 'V');
-	const [, first = '', rest = ''] = /^([VRA]*)(?:\(([VRA]+)\))?$/.exec(pattern)!;
-	if (at < first.length) return first[at] as Mode;
-	return (rest === '' ? first.at(-1) : rest[(at - first.length) % rest.length]) as Mode;
+	const [first, rest] = takes.get(name) ?? (several.has(name) && name !== 'INDIRECT' ? all : one);
+	return (first[at] ?? rest[(at - first.length) % rest.length]) as Mode;
 }
 
 // ---- reading ----
@@ -70,17 +74,13 @@ const lines = '\\$?[A-Za-z]{1,3}:\\$?[A-Za-z]{1,3}|\\$?[0-9]+:\\$?[0-9]+';
 const end = '(?![\\p{L}\\p{N}_.(!])';
 const tokens = new RegExp(
 	[
-		`(?<text>"(?:[^"]|"")*"|#(?:N/A|[A-Za-z0-9/_]+[!?]))`,
-		`(?<constant>\\{(?:"(?:[^"]|"")*"|[^"{}])*\\})`,
-		`(?<range>${tab}(?:${cell}:${cell}|${lines})${end})`,
-		`(?<cell>${tab}${cell}${end})`,
-		`(?<call>${name}\\()`,
-		`(?<open>\\()`,
-		`(?<close>\\))`,
-		`(?<comma>,)`,
-		`(?<operator><=|>=|<>|[-+*/^&=<>%@:#])`,
-		`(?<space>\\s+)`,
-		`(?<other>(?:\\[(?:[^\\[\\]]|\\[[^\\]]*\\])*\\]|'(?:[^']|'')*'!|[\\p{L}\\p{N}_.\\\\$!?])+|[^])`,
+		`"(?:[^"]|"")*"|#(?:N/A|[A-Za-z0-9/_]+[!?])`,
+		`\\{(?:"(?:[^"]|"")*"|[^"{}])*\\}`,
+		`(${tab}(?:${cell}:${cell}|${lines})${end})`,
+		`(${tab}${cell}${end})`,
+		`${name}\\(`,
+		`[(),]|<=|>=|<>|[-+*/^&=<>%@:#]|\\s+`,
+		`(?:\\[(?:[^\\[\\]]|\\[[^\\]]*\\])*\\]|'(?:[^']|'')*'!|[\\p{L}\\p{N}_.\\\\$!?])+|[^]`,
 	].join('|'),
 	'gu',
 );
@@ -92,29 +92,27 @@ const callOf = (name: string, argument: Node): Node => ({ is: 'call', name, part
 function parse(formula: string): Node[] | null {
 	const top: Node[][] = [[]];
 	const open: Node[][][] = [top];
-	for (const { groups = {}, 0: text } of formula.matchAll(tokens)) {
+	for (const [text, range, cell] of formula.matchAll(tokens)) {
 		const parts = open.at(-1)!;
 		const add = (node: Node): void => {
 			const part = parts.at(-1)!;
 			const before = part.at(-1);
 			// @A1:A3 and A1# are functions in workbooks.
 			if (before?.is === 'operator' && before.text === '@' && isPlace(node)) part[part.length - 1] = callOf('SINGLE', node);
-			else if (node.is === 'operator' && node.text === '#' && isPlace(before)) part[part.length - 1] = callOf('ANCHORARRAY', before!);
+			else if (text === '#' && isPlace(before)) part[part.length - 1] = callOf('ANCHORARRAY', before!);
 			else part.push(node);
 		};
-		const [kind] = Object.entries(groups).find(([, found]) => found !== undefined)!;
-		if (kind === 'call' || kind === 'open') {
+		if (range !== undefined || cell !== undefined) add({ is: 'reference', text, isRange: range !== undefined });
+		else if (text.endsWith('(')) {
 			const inner: Node[][] = [[]];
-			add(kind === 'open' ? { is: 'group', parts: inner } : { is: 'call', name: text.slice(0, -1), parts: inner });
+			add(text === '(' ? { is: 'group', parts: inner } : { is: 'call', name: text.slice(0, -1), parts: inner });
 			if (open.push(inner) > 100) return null;
-		} else if (kind === 'close') {
+		} else if (text === ')') {
 			open.pop();
 			if (open.length === 0) return null;
-		} else if (kind === 'comma') parts.push([]);
-		else if (kind === 'operator') add({ is: 'operator', text });
-		else if (kind === 'constant') add({ is: 'constant', text });
-		else if (kind === 'range' || kind === 'cell') add({ is: 'reference', text, isRange: kind === 'range' });
-		else add({ is: 'text', text });
+		} else if (text === ',') parts.push([]);
+		else if (/^([-+*/^&=<>%@:#]|<=|>=|<>)$/.test(text)) add({ is: 'operator', text });
+		else add({ is: text.length > 1 && text.startsWith('{') ? 'constant' : 'text', text });
 	}
 	return open.length === 1 && top.length === 1 ? top[0]! : null;
 }
@@ -206,9 +204,12 @@ function isSeveral(node: Node): boolean {
 	return node.is === 'constant' || ((node.is === 'call' || node.is === 'group') && node.parts.flat().some(isSeveral));
 }
 
+/** It has neither ranges nor functions. */
+const isSimple = (formula: string): boolean => !/[:{(@# ]/.test(formula);
+
 /** A formula of one cell, as a sheet has it: what takes one cell of a range says so. */
 export function intersected(formula: string): string {
-	if (!/[:{( ]/.test(formula)) return formula;
+	if (isSimple(formula)) return formula;
 	const nodes = parse(formula);
 	if (!nodes) return formula;
 	const writer = new Writer();
@@ -224,6 +225,7 @@ export function withFunctions(formula: string): string {
 
 /** The formula of a sheet as that of one cell of a workbook; null: it may be an array there. */
 export function asSingle(formula: string): string | null {
+	if (isSimple(formula)) return formula;
 	const nodes = parse(formula);
 	if (!nodes) return formula;
 	const bare = write(nodes, (node) => plain(node, true));

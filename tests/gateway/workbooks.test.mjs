@@ -122,11 +122,37 @@ describe('a workbook with everything', () => {
 	});
 });
 
+/** The workbook that this program writes. */
+const scripted = (code) => {
+	execFileSync('/usr/bin/python3', ['-c', `import sys, zipfile; sys.path.insert(0, ${JSON.stringify(path.dirname(script))}); import workbook\n${code}`, file('made.xlsx')], { cwd: cluster.directory });
+	return fs.readFileSync(file('made.xlsx'));
+};
+
+test('formulas of one cell have the values that they have in programs, and so do arrays', async () => {
+	const cells = { B3: '=A1:A5*2', C2: '=SUM(A1:A5*2)', D4: '=A:A', E9: '=A1:A5', F1: '=IF(A1:A5>0,A1:A5,0)', H1: '=SUM(A1:A5*2)', J1: '=A1:A5*3', L1: '=SUM(_xlfn.ANCHORARRAY(J1))' };
+	const arrays = { H1: 'H1', J1: 'J1:J5' };
+	const values = { B3: '6', C2: '4', D4: '4', E9: '#VALUE!', F1: '1', H1: '30', J1: '3', J5: '15', L1: '#NAME?' };
+	const lines = [
+		'b = workbook.openpyxl.Workbook(); s = b.active; s.title = "x"',
+		'for i in range(1, 6): s.cell(i, 1, i)',
+		...Object.entries(cells).map(([name, formula]) => `s['${name}'] = ${JSON.stringify(formula)}`),
+		...Object.entries(arrays).map(([name, ref]) => `s.formula_attributes['${name}'] = {'t': 'array', 'ref': '${ref}'}`),
+		'b.save(sys.argv[1])',
+	];
+	const bytes = scripted(lines.join('\n'));
+	const { id, tabs, not_carried: lost } = await done(bytes);
+	assert.deepEqual(lost.filter(({ tab }) => tab), [{ tab: 'x', what: 'formulas that refer to what an array fills', count: 1 }]);
+	// Nothing else is filled.
+	await waitValues(cluster, tabs[0].id, values);
+	const filled = await cluster.psql(`SELECT string_agg(a1, ' ' ORDER BY "row") FROM sheet.range(${tabs[0].id}) WHERE content = '' AND value <> ''`);
+	assert.equal(filled, 'J2 J3 J4 J5');
+	const [original] = readWorkbook(bytes);
+	const [exported] = readWorkbook((await download(`books/${id}`)).body);
+	assert.deepEqual(exported.arrays, original.arrays);
+	for (const name of Object.keys(cells)) assert.deepEqual(exported.cells[name].value, original.cells[name].value, name);
+});
+
 describe('what is refused, leaves nothing', () => {
-	const scripted = (code) => {
-		execFileSync('/usr/bin/python3', ['-c', `import sys, zipfile; sys.path.insert(0, ${JSON.stringify(path.dirname(script))}); import workbook\n${code}`, file('made.xlsx')], { cwd: cluster.directory });
-		return fs.readFileSync(file('made.xlsx'));
-	};
 	/** A workbook whose second tab has this change, a Python expression of its text. */
 	const changed = (expression) => scripted(`p = sys.argv[1]; workbook.make(p); workbook.rewrite(p, 'xl/worksheets/sheet2.xml', lambda t: ${expression})`);
 
