@@ -54,7 +54,7 @@ list(
 const several = new Set(
 	`MMULT MINVERSE MUNIT TRANSPOSE FREQUENCY LINEST LOGEST TREND GROWTH MODE.MULT INDIRECT SEQUENCE RANDARRAY FILTER SORT SORTBY UNIQUE TOCOL TOROW VSTACK
 	HSTACK WRAPROWS WRAPCOLS TAKE DROP EXPAND CHOOSECOLS CHOOSEROWS TEXTSPLIT LET LAMBDA MAP REDUCE SCAN BYROW BYCOL MAKEARRAY GROUPBY PIVOTBY TRIMRANGE
-	REGEXEXTRACT`.split(/\s+/),
+	REGEXEXTRACT FILTERXML FLATTEN ARRAY_CONSTRAIN`.split(/\s+/),
 );
 
 const one: [string, string] = ['V', 'V'];
@@ -216,6 +216,12 @@ export function intersected(formula: string): string {
 	const text = writer.expression(nodes, 'V');
 	return writer.hasConstant ? single(text) : text;
 }
+
+/** Functions whose result is one value in most formulas, but may be several. */
+const seldom = /\b(?:INDEX|OFFSET|XLOOKUP)\(/i;
+
+/** Whether a formula of a sheet has one value, whatever it reads. */
+export const givesOne = (formula: string): boolean => !seldom.test(formula) && asSingle(formula) !== null;
 
 /** The formula of a sheet with functions for "@" and "#". */
 export function withFunctions(formula: string): string {

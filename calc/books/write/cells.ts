@@ -6,7 +6,7 @@ import { readBatches } from '../../../gateway/web/src/v2/edits';
 import { maxCols } from '../../../gateway/web/src/v2/lines';
 import { isProperty, isStructure, type Style } from '../../../gateway/web/src/v2/messages';
 import { readLink, withPrefixes } from '../formulas';
-import { asSingle, withFunctions } from '../intersection';
+import { asSingle, givesOne, withFunctions } from '../intersection';
 import { Refused } from '../read/refused';
 import { filledBy } from './arrays';
 import type { StyleTables } from './styles';
@@ -156,13 +156,14 @@ export class Cells {
 
 	/**
 	 * Which formula fills a cell is not stored. Arrays are rectangles that have no contents and overlap no others, and cells in them may
-	 * be empty. So a formula has a range if no other one could have filled the cells. Otherwise, and if the values are those of former
+	 * be empty. So a formula has a range if no other one, whose value may be an array, could have filled the cells. Otherwise, and if the values are those of former
 	 * contents, the program that opens the workbook computes what the arrays fill.
 	 */
 	private findArrays(): void {
 		if (this.filled.size === 0) return;
 		const contents = [...this.cells].filter(([, { content }]) => content !== '');
-		const formulas = contents.filter(([key, { content }]) => content.startsWith('=') && this.values.get(key) !== '#SPILL!').map(([key]) => key);
+		const mayFill = (key: number, content: string) => content.startsWith('=') && this.values.get(key) !== '#SPILL!' && !givesOne(content.slice(1));
+		const formulas = contents.filter(([key, { content }]) => mayFill(key, content)).map(([key]) => key);
 		const keys = contents.map(([key]) => key);
 		const lost = new Set(this.filled);
 		for (const [formula, { range, cells }] of this.isComputed ? filledBy(formulas, keys, this.filled) : []) {

@@ -351,20 +351,24 @@ describe('which cells an array fills', () => {
 	});
 
 	test('two beside each other, and one with empty cells', async () => {
-		const edits = all({ A1: '=F1:F3', B1: '=G1:G3', A6: '=F6:H6', C5: '=1+1' });
+		const edits = all({ A1: '=F1:F3', B1: '=G1:G3', A6: '=F6:H6', C5: '=INDEX(F:F,2)' });
 		const values = all({ A1: '1', A2: '2', A3: '3', B1: '4', B2: '5', B3: '6', A6: '1', C5: '2' });
-		expect(await writtenFormulas(edits, values)).toEqual(['A1 A1:A3 F1:F3', 'B1 B1:B3 G1:G3', 'C5 - 1+1', 'A6 A6 F6:H6']);
+		expect(await writtenFormulas(edits, values)).toEqual(['A1 A1:A3 F1:F3', 'B1 B1:B3 G1:G3', 'C5 - INDEX(F:F,2)', 'A6 A6 F6:H6']);
 		// C6 may be of A6, whose B6 is empty, or of C5.
-		expect(await writtenFormulas(edits, [...values, at('C6', '3')])).toEqual(['A1 A1:A3 F1:F3', 'B1 B1:B3 G1:G3', 'C5 - 1+1', 'A6 A6 F6:H6']);
+		expect(await writtenFormulas(edits, [...values, at('C6', '3')])).toEqual(['A1 A1:A3 F1:F3', 'B1 B1:B3 G1:G3', 'C5 - INDEX(F:F,2)', 'A6 A6 F6:H6']);
 		// Without C5, it is of A6.
 		expect((await writtenFormulas(all({ A6: '=F6:H6' }), all({ A6: '1', C6: '3' })))[0]).toBe('A6 A6:C6 F6:H6');
 	});
 
 	test('is not known if more than one could have filled them', async () => {
-		// B1 is one number, and A2 fills B2:D2.
-		const edits = all({ B1: '=1+1', A2: '=SEQUENCE(1,4)', A6: '=SEQUENCE(1,2)' });
+		// B1 may have filled B2 and B6.
+		const edits = all({ B1: '=OFFSET(F1,0,0)', A2: '=SEQUENCE(1,4)', A6: '=SEQUENCE(1,2)' });
 		const values = all({ B1: '2', A2: '1', B2: '2', C2: '3', D2: '4', A6: '1', B6: '2' });
-		expect(await writtenFormulas(edits, values)).toEqual(['B1 - 1+1', 'A2 A2 _xlfn.SEQUENCE(1,4)', 'A6 A6:B6 _xlfn.SEQUENCE(1,2)']);
+		expect(await writtenFormulas(edits, values)).toEqual(['B1 - OFFSET(F1,0,0)', 'A2 A2 _xlfn.SEQUENCE(1,4)', 'A6 A6 _xlfn.SEQUENCE(1,2)']);
+		// A sum has one value.
+		expect(await writtenFormulas([...all({ B1: '=SUM(F:F)' }), ...edits.slice(1)], values)).toEqual([
+			...['B1 - SUM(F:F)', 'A2 A2:D2 _xlfn.SEQUENCE(1,4)', 'A6 A6:B6 _xlfn.SEQUENCE(1,2)'],
+		]);
 		expect((await read(await written('x', edits, values))).tabs[0]!.cells.length).toBe(3);
 	});
 
