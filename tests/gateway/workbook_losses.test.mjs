@@ -23,7 +23,7 @@ before(async () => {
 	[gateway] = cluster.gateways;
 	calc = startCalc(cluster, { 'calc-thread-memory': 64 });
 	bytes = makeWorkbook(path.join(cluster.directory, 'made.xlsx'));
-	await waitUntil(async () => (await cluster.psql('SELECT count(*) FROM sheet.calculator')) === '1', 'calc to report');
+	await reported();
 });
 afterEach(() => lock?.close());
 after(async () => {
@@ -44,14 +44,16 @@ const inState = (state, n = 1) => waitUntil(async () => (await cluster.psql(`SEL
 const childrenOf = (pid) => fs.readdirSync(`/proc/${pid}/task`).flatMap((task) => fs.readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').split(' ').filter(Boolean).map(Number));
 const isThere = (pid) => fs.existsSync(`/proc/${pid}`) && !/^State:\s+Z/m.test(fs.readFileSync(`/proc/${pid}/status`, 'utf8'));
 const backends = async (condition) => (await cluster.psql(`SELECT coalesce(string_agg(pid::text, ' '), '') FROM pg_stat_activity WHERE ${condition}`)).split(' ').filter(Boolean).map(Number);
+/** After a crash of the server, it does not know calc. */
+const reported = () => waitUntil(async () => (await cluster.psql('SELECT count(*) FROM sheet.calculator')) === '1', 'calc to report');
 /** What the gateway has open to the database. */
 const ofGateway = `usename = (SELECT usename FROM pg_stat_activity WHERE application_name = 'pg_sheet_calc follow') AND application_name NOT LIKE 'pg_sheet_calc%'`;
 
 test('a workbook that takes too much memory is refused, and calc goes on with its sheets', async () => {
 	const user = await register(gateway);
-	const file = path.join(cluster.directory, 'strings.xlsx');
-	const texts = `t.replace('<si>', ''.join('<si><t>%d</t></si>' % i for i in range(2000000)) + '<si>', 1)`;
-	execFileSync('/usr/bin/python3', ['-c', `import sys; sys.path.insert(0, ${JSON.stringify(path.dirname(script))}); import workbook\nworkbook.make(sys.argv[1]); workbook.rewrite(sys.argv[1], 'xl/sharedStrings.xml', lambda t: ${texts})`, file], { cwd: cluster.directory });
+	const file = path.join(cluster.directory, 'large.xlsx');
+	const rules = `t.replace('</sheetData>', '</sheetData><dataValidations>' + ''.join('<dataValidation type="list" sqref="A1"><formula1>"%d"</formula1></dataValidation>' % i for i in range(300000)) + '</dataValidations>')`;
+	execFileSync('/usr/bin/python3', ['-c', `import sys; sys.path.insert(0, ${JSON.stringify(path.dirname(script))}); import workbook\nworkbook.make(sys.argv[1]); workbook.rewrite(sys.argv[1], 'xl/worksheets/sheet2.xml', lambda t: ${rules})`, file], { cwd: cluster.directory });
 	const sheet = await makeSheet(cluster, { A1: '=1+1' });
 	await waitValues(cluster, sheet, { A1: '2' });
 	const before = await books();
@@ -128,6 +130,7 @@ test('a server that crashes when the book is made: the request is told of it', a
 });
 
 test('a server that crashes while the workbook is converted: nothing is made, and the request is told to try again', async () => {
+	await reported();
 	const user = await register(gateway);
 	const before = await books();
 	await hold();
@@ -138,18 +141,19 @@ test('a server that crashes while the workbook is converted: nothing is made, an
 	assert.equal(answer.status, 503, answer.text);
 	assert.equal(await books(), before);
 	await nothingLeft();
-	await waitUntil(async () => (await upload(user)).status === 201, 'workbooks to be converted again');
-	await nothingLeft();
 });
 
-test('a server that falls silent: the jobs end with their leases, and are taken again', async () => {
+test('a server that falls silent: the jobs end with their leases, and others are converted', async () => {
+	await reported();
 	const users = [await register(gateway), await register(gateway)];
 	const before = await books();
 	await hold();
 	const made = users.map((user) => upload(user));
 	await inState('running', 2);
 	await waitUntil(() => childrenOf(calc.pid).length === 2, 'two processes to convert');
-	const [all, own] = [await backends(`application_name LIKE 'pg_sheet_calc%'`), await backends(`application_name = 'pg_sheet_calc workbook'`)];
+	// No connection can be made, either.
+	const all = [cluster.postgres.pid, ...(await backends(`application_name LIKE 'pg_sheet_calc%'`))];
+	const own = await backends(`application_name = 'pg_sheet_calc workbook'`);
 	assert.equal(own.length, 2);
 	all.forEach((pid) => process.kill(pid, 'SIGSTOP'));
 	try {
@@ -157,7 +161,9 @@ test('a server that falls silent: the jobs end with their leases, and are taken 
 		// Those of the jobs stay silent.
 		all.filter((pid) => !own.includes(pid)).forEach((pid) => process.kill(pid, 'SIGCONT'));
 		await lock.close();
-		assert.deepEqual((await Promise.all(made)).map(({ status }) => status), [201, 201]);
+		assert.deepEqual((await Promise.all(made)).map(({ json }) => json.code), ['workbook_unserved', 'workbook_unserved']);
+		await waitUntil(async () => (await cluster.psql(`SELECT count(*) FROM sheet.calculator WHERE seen > now() - interval '5 s'`)) === '1', 'calc to be there again');
+		assert.deepEqual((await Promise.all(users.map((user) => upload(user)))).map(({ status }) => status), [201, 201]);
 	} finally {
 		all.forEach((pid) => isThere(pid) && process.kill(pid, 'SIGCONT'));
 	}
