@@ -23,6 +23,8 @@ export async function workbooks(cluster, calc, cells, report) {
 		const made = await request(gateway, 'POST', '/v2/books/import?name=workbook', { headers, body: bytes, timeoutMs: 200000 });
 		if (made.status !== 201) throw new Error(made.text);
 		const imported = (performance.now() - began) / 1000;
+		// The file has the values that are there.
+		await waitUntil(async () => (await cluster.psql('SELECT count(*) FROM sheet.computed c WHERE c.seq < sheet.last_seq(c.sheet_id)')) === '0', 'the formulas to be computed', 60000);
 		began = performance.now();
 		const got = await request(gateway, 'GET', `/v2/books/${made.json.id}.xlsx`, { headers: { authorization }, timeoutMs: 200000 });
 		if (got.status !== 200) throw new Error(got.text);
