@@ -136,7 +136,7 @@ test('formulas of one cell have the values that they have in programs, and so do
 		'b = workbook.openpyxl.Workbook(); s = b.active; s.title = "x"',
 		'for i in range(1, 6): s.cell(i, 1, i)',
 		...Object.entries(cells).map(([name, formula]) => `s['${name}'] = ${JSON.stringify(formula)}`),
-		...Object.entries(arrays).map(([name, ref]) => `s.formula_attributes['${name}'] = {'t': 'array', 'ref': '${ref}'}`),
+		...Object.entries(arrays).map(([name, ref]) => `workbook.array(s, '${name}', '${ref}', ${JSON.stringify(cells[name])})`),
 		'b.save(sys.argv[1])',
 	];
 	const bytes = scripted(lines.join('\n'));

@@ -23,6 +23,14 @@ except ImportError:  # before 3.1
     ArrayFormula = None
 
 
+def array(sheet, place, ref, formula):
+    if ArrayFormula:
+        sheet[place] = ArrayFormula(ref, formula)
+    else:
+        sheet[place] = formula
+        sheet.formula_attributes[place] = {'t': 'array', 'ref': ref}
+
+
 def values(sheet):
     texts = ['text', '007', '1e5', '=1+1', 'TRUE', '2024-01-31', '10:30', "'quoted", "''", ' spaces ', 'two\nlines', 'a & <b> "c"', 'Größe 表 🙂', '#N/A?', 'x' * 32767]
     for row, text in enumerate(texts, 1):
@@ -41,11 +49,7 @@ def values(sheet):
     formulas = ['=B1+B2', "=SUM('Zweite Tab'!A1:A3)", '=IF(B1>0,"ja & nein","")', '=_xlfn.CONCAT(A1,"x")', '=TRUE', '=A1&"_xlfn.CONCAT("', '=_xlfn.LET(_xlpm.a,1,_xlpm.a+1)']
     for row, formula in enumerate(formulas, 1):
         sheet.cell(row, 5, formula)
-    if ArrayFormula:
-        sheet['E10'] = ArrayFormula('E10:E12', '=B1:B3*2')
-    else:
-        sheet['E10'] = '=B1:B3*2'
-        sheet.formula_attributes['E10'] = {'t': 'array', 'ref': 'E10:E12'}
+    array(sheet, 'E10', 'E10:E12', '=B1:B3*2')
     for row, pattern in enumerate(['#,##0.00 "€"', '0.0%', '[$-407]d. mmmm yyyy', '0.00E+00', '@', '# ?/?', '#,##0;[Red]-#,##0'], 1):
         cell = sheet.cell(row, 6, 1234.5)
         cell.number_format = pattern
