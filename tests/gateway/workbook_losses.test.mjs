@@ -172,6 +172,7 @@ test('a server that falls silent: the jobs end with their leases, and others are
 });
 
 test('each try has a lease of its own, and renewals wait for no lock', async () => {
+	await reported();
 	const user = await register(gateway);
 	const before = await books();
 	await hold();
