@@ -13,6 +13,7 @@ import {
 } from '@univerjs/engine-formula';
 import { maxCols, maxRows } from '../v2/lines';
 import { serialIn } from '../sheet/timezone';
+import { correctFunctions } from './corrections';
 import { mostCells } from './limits';
 
 type Calculate = (...variants: BaseValueObject[]) => unknown;
@@ -163,6 +164,7 @@ export function registerFunctions(functions: IFunctionService): void {
 		if (executor) limitSize(executor, cellsOf);
 	}
 	endInMonth(functions);
+	correctFunctions(functions);
 	// These count cells of ranges that are not read to their end (calculation.ts).
 	const counts: Record<string, (size: Size, read: () => CountedArray) => number> = {
 		ROWS: ({ rows }) => rows,

@@ -472,6 +472,66 @@ test('quoted texts are texts, whatever they look like', async () => {
 	expect(Object.fromEntries(Object.keys(wanted).map((formula, i) => [formula, sheet.of(`C${i + 1}`)[0]]))).toEqual(wanted);
 });
 
+test('functions give what Excel and LibreOffice give', async () => {
+	const sheet = new Computed();
+	await sheet.write({ A1: -2, A2: -0.5, A3: 3.7 });
+	const wanted: Record<string, unknown> = {
+		...{
+			'=TRUNC(-2)': -2,
+			'=TRUNC(-2.9)': -2,
+			'=TRUNC(-9.99,1)': -9.9,
+			'=TRUNC(-14,1)': -14,
+			'=TRUNC(8.9)': 8,
+			'=SUM(TRUNC(A1:A3))': 1,
+			'=TRUNC("-3")': -3,
+			'=TRUNC("x")': '#VALUE!',
+		},
+		...{
+			'=ROUND(GAMMA(2.8),12)': 1.676490787764,
+			'=GAMMA(5)': 24,
+			'=ROUND(GAMMA(-1.5),12)': 2.363271801207,
+			'=GAMMA(0)': '#NUM!',
+			'=ROUND(GAMMA(170.5)/10^305,6)': 5.562092,
+			'=GAMMA(172)': '#NUM!',
+		},
+		...{
+			'=SEARCH("p*","apple-12")': 2,
+			'=SEARCH("P?x","apple")': '#VALUE!',
+			'=SEARCH("P?e","appxe")': 3,
+			'=SEARCH("~*","a*b")': 2,
+			'=SEARCH("*e","apple")': 1,
+			'=SEARCH("l*p","apple")': '#VALUE!',
+			'=SEARCH("p","apple",3)': 3,
+			'=SEARCH("p*e","apple",3)': 3,
+		},
+		...{
+			'=PROPER("éCOLE über it\'s 2nd-hand")': "École Über It'S 2Nd-Hand",
+			'=PROPER(B9)': '',
+			'=ROUND(RATE(6,-100,500),9)': 0.054717925,
+			'=RATE(0,-100,500)': '#NUM!',
+		},
+		...{
+			'=ISOWEEKNUM(DATE(2011,3,29))': 13,
+			'=ISOWEEKNUM(DATE(2027,1,3))': 53,
+			'=ISOWEEKNUM(DATE(2024,12,30))': 1,
+			'=ISOWEEKNUM(DATE(2020,12,31))': 53,
+			'=ISOWEEKNUM("2027-06-02")': 22,
+		},
+		...{ '=MAXIFS(A1:A3,A1:A3,7)': 0, '=MINIFS(A1:A3,A1:A3,">9")': 0, '=MAXIFS(A1:A3,A1:A3,"<0")': -0.5 },
+		...{
+			'=CONCAT("x",11/6)': 'x1.83333333333333',
+			'="x"&11/6': 'x1.83333333333333',
+			'=TEXTJOIN("-",TRUE,1/3,2)': '0.333333333333333-2',
+			'=CONCATENATE(0.1+0.2)': '0.3',
+			'=CONCAT(1/0,"a")': '#DIV/0!',
+			'=CONCAT(TRUE,A1:A2)': 'TRUE-2-0.5',
+			'=A2&A1': '-0.5-2',
+		},
+	};
+	await sheet.write(Object.fromEntries(Object.keys(wanted).map((formula, i) => [`C${i + 1}`, formula])));
+	expect(Object.fromEntries(Object.keys(wanted).map((formula, i) => [formula, sheet.of(`C${i + 1}`)[0]]))).toEqual(wanted);
+});
+
 test('EDATE() ends in the month', async () => {
 	const sheet = new Computed();
 	const wanted: Record<string, unknown> = {

@@ -1,0 +1,188 @@
+// corrections.ts - functions of Univer whose results differ from those that Excel and LibreOffice give alike.
+import { BaseFunction, type BaseValueObject, ErrorValueObject, type IFunctionService, NumberValueObject, StringValueObject } from '@univerjs/engine-formula';
+
+type Calculate = (...variants: BaseValueObject[]) => BaseValueObject;
+
+interface Elements {
+	get(row: number, col: number): BaseValueObject | null;
+	getRowCount(): number;
+	getColumnCount(): number;
+	map(of: (value: BaseValueObject | null, row: number, col: number) => BaseValueObject | null): BaseValueObject;
+	mapValue(of: (value: BaseValueObject) => BaseValueObject): BaseValueObject;
+}
+
+const numberObject = (number: number): BaseValueObject =>
+	Number.isFinite(number) ? NumberValueObject.create(number) : ErrorValueObject.create('#NUM!' as never);
+
+/** An argument of one row or column is repeated. */
+function elementOf(argument: BaseValueObject, row: number, col: number): BaseValueObject {
+	if (!argument.isArray()) return argument;
+	const array = argument as unknown as Elements;
+	return array.get(Math.min(row, array.getRowCount() - 1), Math.min(col, array.getColumnCount() - 1)) as BaseValueObject;
+}
+
+/** Corrects each result, which may be in an array, by the elements of the arguments that it was computed from. */
+function correct(
+	functions: IFunctionService,
+	name: string,
+	of: (value: BaseValueObject, elements: BaseValueObject[], calculate: Calculate) => BaseValueObject,
+): void {
+	const executor = functions.getExecutor(name) as BaseFunction;
+	const calculate = executor.calculate.bind(executor) as Calculate;
+	executor.calculate = ((...variants: BaseValueObject[]) => {
+		const result = calculate(...variants);
+		if (!result.isArray())
+			return of(
+				result,
+				variants.map((variant) => elementOf(variant, 0, 0)),
+				calculate,
+			);
+		return (result as unknown as Elements).map(
+			(value, row, col) =>
+				value &&
+				of(
+					value,
+					variants.map((variant) => elementOf(variant, row, col)),
+					calculate,
+				),
+		);
+	}) as never;
+}
+
+/** The number of an element; NaN: it has none. */
+function numberOf(element: BaseValueObject | undefined): number {
+	const number = element?.isString() ? element.convertToNumberObjectValue() : element;
+	return number && !number.isError() ? Number(number.getValue()) : NaN;
+}
+
+/** Lanczos, g = 7, n = 9. Univer's has a wrong coefficient. */
+const lanczos = [
+	...[0.99999999999980993, 676.5203681218851, -1259.1392167224028, 771.32342877765313, -176.61502916214059, 12.507343278686905],
+	...[-0.13857109526572012, 9.9843695780195716e-6, 1.5056327351493116e-7],
+];
+
+export function gamma(x: number): number {
+	if (x < 0.5) return Math.PI / (Math.sin(Math.PI * x) * gamma(1 - x));
+	if (Number.isInteger(x) && x <= 20) return Array.from({ length: x - 1 }, (_, i) => i + 1).reduce((product, n) => product * n, 1);
+	const sum = lanczos.reduce((total, part, i) => total + (i === 0 ? part : part / (x - 1 + i)));
+	const t = x + 6.5;
+	// In two steps: the power alone would be too large.
+	const power = t ** ((x - 0.5) / 2);
+	return Math.sqrt(2 * Math.PI) * power * Math.exp(-t) * power * sum;
+}
+
+/** Where in a text a pattern with ? and * begins, from `start` on; -1: nowhere. ~ makes the next character plain. */
+export function findPattern(text: string, pattern: string, start: number): number {
+	const segments: (string | null)[][] = [[]];
+	for (let i = 0; i < pattern.length; i++) {
+		const one = pattern[i]!;
+		if (one === '*') segments.push([]);
+		else if (one === '~' && i + 1 < pattern.length) segments.at(-1)!.push(pattern[++i]!);
+		else segments.at(-1)!.push(one === '?' ? null : one);
+	}
+	const find = (segment: (string | null)[], from: number): number => {
+		for (let at = from; at + segment.length <= text.length; at++) if (segment.every((one, i) => one === null || one === text[at + i])) return at;
+		return -1;
+	};
+	// The first place of each segment leaves the most text to the next ones.
+	let first = -1;
+	let from = start;
+	for (const segment of segments) {
+		const at = find(segment, from);
+		if (at < 0) return -1;
+		if (first < 0) first = at;
+		from = at + segment.length;
+	}
+	return first;
+}
+
+/** SEARCH() of Univer knows no wildcards. */
+function searchPattern(value: BaseValueObject, [find, within, start]: BaseValueObject[]): BaseValueObject {
+	if (!find?.isString() || !/[*?~]/.test(String(find.getValue())) || !within || within.isError() || within.isNull()) return value;
+	const [text, from] = [String(within.getValue()).toUpperCase(), start ? Math.floor(numberOf(start)) : 1];
+	if (!(from >= 1 && from <= text.length)) return value;
+	const at = findPattern(text, String(find.getValue()).toUpperCase(), from - 1);
+	return at < 0 ? ErrorValueObject.create('#VALUE!' as never) : NumberValueObject.create(at + 1);
+}
+
+/** As a text, a number has 15 digits. */
+function shortText(element: BaseValueObject): BaseValueObject {
+	if (!element?.isNumber()) return element;
+	const number = Number(element.getValue());
+	return Number.isSafeInteger(number) ? element : StringValueObject.create(String(Number(number.toPrecision(15))));
+}
+
+function joinShortTexts(functions: IFunctionService, name: string): void {
+	const executor = functions.getExecutor(name) as BaseFunction;
+	const calculate = executor.calculate.bind(executor) as Calculate;
+	executor.calculate = ((...variants: BaseValueObject[]) => {
+		// CONCAT() of Univer takes an error for nothing, and writes TRUE in small letters.
+		const error = name === 'CONCAT' && variants.find((variant) => variant.isError());
+		if (error) return error;
+		const texts = variants.map((variant) => {
+			if (variant.isArray()) return (variant as unknown as Elements).mapValue(shortText);
+			return name === 'CONCAT' && variant.isBoolean() ? StringValueObject.create(variant.getValue() ? 'TRUE' : 'FALSE') : shortText(variant);
+		});
+		return calculate(...texts);
+	}) as never;
+}
+
+/** Words begin with a capital; all that are no letters are between words. Univer knows the letters A to Z alone. */
+const capitalised = (text: string): string => text.toLowerCase().replace(/\p{L}+/gu, (word) => word.replace(/^./u, (first) => first.toUpperCase()));
+
+/** The week of a day, by its serial number: that of its Thursday, in the Thursday's year. Univer's is one too small in some years. */
+function isoWeek(serial: number): number {
+	const day = Math.floor(serial);
+	const thursday = day - ((day + 5) % 7) + 3;
+	const year = new Date(Date.UTC(1899, 11, 30 + thursday)).getUTCFullYear();
+	const newYear = Date.UTC(year, 0, 1) / 86_400_000 + 25569;
+	return Math.floor((thursday - newYear) / 7) + 1;
+}
+
+/** The rate of interest where Univer finds none: the smallest one above 0 of a hundred percent or less, else one below 0. */
+function findRate([periods, payment, present, future, type]: number[]): number | undefined {
+	const [n = NaN, pmt = NaN, pv = NaN, fv = 0, due = 0] = [periods, payment, present, future, type];
+	const worth = (rate: number): number => {
+		const growth = (1 + rate) ** n;
+		return pv * growth + (pmt * (1 + rate * due) * (growth - 1)) / rate + fv;
+	};
+	const between = (from: number, to: number): number | undefined => {
+		if (!(worth(from) * worth(to) <= 0)) return undefined;
+		let [low, high] = [from, to];
+		for (let i = 0; i < 200; i++) {
+			const middle = (low + high) / 2;
+			if (worth(low) * worth(middle) <= 0) high = middle;
+			else low = middle;
+		}
+		return low;
+	};
+	for (let i = 0; i < 100; i++) {
+		const rate = between(1e-9 + i / 100, 1e-9 + (i + 1) / 100);
+		if (rate !== undefined) return rate;
+	}
+	return between(-0.999999, -1e-9);
+}
+
+export function correctFunctions(functions: IFunctionService): void {
+	// Univer adds to a number what makes it round well, and so subtracts it from the size of a negative one.
+	correct(functions, 'TRUNC', (value, [number, ...digits], calculate) => {
+		const wanted = numberOf(number);
+		return value.isNumber() && wanted < 0 ? numberObject(-Number(calculate(NumberValueObject.create(-wanted), ...digits).getValue())) : value;
+	});
+	correct(functions, 'GAMMA', (value, [number]) => (value.isNumber() ? numberObject(gamma(numberOf(number))) : value));
+	correct(functions, 'SEARCH', searchPattern);
+	correct(functions, 'PROPER', (value, [text]) =>
+		value.isError() || !text ? value : StringValueObject.create(text.isNull() ? '' : capitalised(String(text.getValue()))),
+	);
+	correct(functions, 'ISOWEEKNUM', (value, [date]) =>
+		value.isNumber() && date?.isNumber() && numberOf(date) >= 61 ? NumberValueObject.create(isoWeek(numberOf(date))) : value,
+	);
+	correct(functions, 'RATE', (value, elements) => {
+		const rate = value.isError() && elements.length < 6 && !elements.some((element) => element.isError()) ? findRate(elements.map(numberOf)) : undefined;
+		return rate === undefined ? value : NumberValueObject.create(rate, '0%');
+	});
+	// Where nothing fits the conditions, Univer's are an empty text.
+	for (const name of ['MAXIFS', 'MINIFS'])
+		correct(functions, name, (value) => (value.isString() && value.getValue() === '' ? NumberValueObject.create(0) : value));
+	for (const name of ['CONCAT', 'CONCATENATE', 'TEXTJOIN']) joinShortTexts(functions, name);
+}
