@@ -158,6 +158,8 @@ content_iso_date(CsvDates order, const char *text, size_t len, char to[CONTENT_D
 	if (scan_digits(&scan) != 4 || (scan.p < scan.end && *scan.p != ' ') || scan.end - scan.p > CONTENT_TIME_BYTES)
 		return 0;
 	time = scan.p;
+	if (memchr(time, '\0', (size_t) (scan.end - time)) != NULL)
+		return 0;
 	/* 8:30 is 08:30 */
 	hour = scan_take(&scan, " ") && scan_small_number(&scan) >= 0 && scan.p - time == 2;
 	len = (size_t) snprintf(to, CONTENT_DATE_BYTES, "%.4s-%02d-%02d%s%.*s", year,

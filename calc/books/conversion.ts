@@ -34,7 +34,7 @@ function residentMegabytes(pid: number): number {
 
 export class Conversion {
 	private readonly child: ChildProcess;
-	private readonly flow = new Flow<ToChild>((message) => void this.child.send(message, () => {}));
+	private readonly flow = new Flow<ToChild>((message) => void this.child.send?.(message, () => {}));
 	private readonly deadline: ReturnType<typeof setTimeout>;
 	private readonly polling: ReturnType<typeof setInterval>;
 	private errors = '';
@@ -60,11 +60,12 @@ export class Conversion {
 		this.child = fork(fileURLToPath(script), {
 			...{ env: {}, execArgv: [`--max-old-space-size=${memory}`], serialization: 'advanced', stdio: ['ignore', 'ignore', 'pipe', 'ipc'] },
 		});
-		this.child.stderr!.setEncoding('utf8').on('data', (text: string) => {
+		// One that could not begin, since the system has no more processes or files, has neither stderr nor send().
+		this.child.on('error', (error) => this.fail(error));
+		this.child.stderr?.setEncoding('utf8').on('data', (text: string) => {
 			if (this.errors.length < mostErrorCharacters) this.errors += text;
 		});
 		this.child.on('message', (message: FromChild | { t: 'took' }) => this.hear(message));
-		this.child.on('error', (error) => this.fail(new ChildFailed(error.message)));
 		this.child.on('close', (_, signal) => this.fail(this.reasonOf(signal)));
 		this.deadline = setTimeout(() => this.fail(new Refused('workbook_limit', `the workbook takes longer than ${deadlineMs / 1000} s`)), deadlineMs);
 		this.polling = setInterval(() => this.checkMemory(), pollMs);

@@ -26,10 +26,11 @@ list(
 	'R',
 	`SUM AVERAGE AVERAGEA COUNT COUNTA MAX MAXA MIN MINA PRODUCT STDEV STDEV.S STDEV.P STDEVA STDEVP STDEVPA VAR VAR.S VAR.P VARA VARP VARPA MEDIAN
 	MODE MODE.SNGL KURT SKEW SKEW.P GEOMEAN HARMEAN AVEDEV DEVSQ SUMSQ AND OR XOR GCD LCM MULTINOMIAL CONCAT COUNTBLANK ROW COLUMN ROWS COLUMNS AREAS
-	ISREF FORMULATEXT ISFORMULA SHEET SHEETS N T PHONETIC`,
+	ISREF FORMULATEXT ISFORMULA SHEET SHEETS N T PHONETIC IMSUM IMPRODUCT`,
 );
 list('RV', 'COUNTIF LARGE SMALL PERCENTILE PERCENTILE.INC PERCENTILE.EXC QUARTILE QUARTILE.INC QUARTILE.EXC PERCENTRANK PERCENTRANK.INC PERCENTRANK.EXC');
-list('RV', 'TRIMMEAN INDEX OFFSET IRR Z.TEST ZTEST');
+list('RV', 'TRIMMEAN OFFSET IRR Z.TEST ZTEST');
+list('AV', 'INDEX');
 list('RVR', 'SUMIF AVERAGEIF DAVERAGE DCOUNT DCOUNTA DGET DMAX DMIN DPRODUCT DSTDEV DSTDEVP DSUM DVAR DVARP');
 list('(RV)', 'COUNTIFS');
 list('R(RV)', 'SUMIFS AVERAGEIFS MAXIFS MINIFS');
@@ -41,7 +42,7 @@ list('VVVR', 'NETWORKDAYS.INTL WORKDAY.INTL SERIESSUM');
 list('VRR', 'XNPV');
 list('RRV', 'XIRR');
 list('RVV', 'MIRR');
-list('VVAV', 'AGGREGATE');
+list('VVA', 'AGGREGATE');
 list('VAA', 'LOOKUP FORECAST FORECAST.LINEAR');
 list('VAAV', 'XLOOKUP FORECAST.ETS FORECAST.ETS.CONFINT');
 list('VAV', 'XMATCH');
@@ -74,7 +75,7 @@ const lines = '\\$?[A-Za-z]{1,3}:\\$?[A-Za-z]{1,3}|\\$?[0-9]+:\\$?[0-9]+';
 const end = '(?![\\p{L}\\p{N}_.(!])';
 const tokens = new RegExp(
 	[
-		`"(?:[^"]|"")*"|#(?:N/A|[A-Za-z0-9/_]+[!?])`,
+		`"(?:[^"]|"")*"|#REF!(?:${cell}(?::${cell})?|${lines})?|#(?:N/A|[A-Za-z0-9/_]+[!?])`,
 		`\\{(?:"(?:[^"]|"")*"|[^"{}])*\\}`,
 		`(${tab}(?:${cell}:${cell}|${lines})${end})`,
 		`(${tab}${cell}${end})`,
@@ -191,11 +192,23 @@ const single = (text: string): string => `SINGLE(${text.trim()})`;
 function givesSeveral(name: string, parts: Node[][]): boolean {
 	const part = (at: number): string => write(parts[at] ?? [], (node) => plain(node, false)).trim();
 	// All rows, or all columns.
-	if (name === 'INDEX') return parts.length > 1 && [1, 2].some((at) => at < parts.length && ['', '0'].includes(part(at)) && (at === 2 || parts.length > 2));
+	if (name === 'INDEX') return parts.length > 1 && [1, 2].some((at) => at < parts.length && ['', '0'].includes(part(at)));
+	// A row or a column of what it looks in.
+	if (name === 'XLOOKUP') return !isLine(part(2));
 	if (name === 'OFFSET') return parts.length > 3 || parts[0]!.some((node) => node.is === 'reference' && node.isRange);
-	if (name === 'ROW' || name === 'COLUMN') return parts[0]!.some((node) => node.is === 'reference' && node.isRange);
+	if (name === 'ROW' || name === 'COLUMN')
+		return parts[0]!.some((node) => isSeveral(node) || (node.is === 'call' && givesSeveral(node.name.toUpperCase(), node.parts)));
 	if (name === 'LET' || name === 'LAMBDA') return parts.flat().some(isSeveral);
 	return several.has(name);
+}
+
+/** A reference to one row, one column or one cell. */
+function isLine(reference: string): boolean {
+	const [, col, row, toCol, toRow] = /^(?:.*!)?\$?([a-z]+)?\$?([0-9]+)?(?::\$?([a-z]+)?\$?([0-9]+)?)?$/i.exec(reference) ?? [];
+	if (col === undefined && row === undefined) return false;
+	return (
+		(toCol === undefined && toRow === undefined) || (col !== undefined && col.toUpperCase() === toCol?.toUpperCase()) || (row !== undefined && row === toRow)
+	);
 }
 
 function isSeveral(node: Node): boolean {

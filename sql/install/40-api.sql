@@ -259,8 +259,8 @@ CREATE FUNCTION sheet.import_end(import_id bigint, into_sheet bigint DEFAULT NUL
 	OUT sheet_id bigint, OUT seq bigint, OUT taken_separator text, OUT forgiven bigint, OUT forgiven_line bigint)
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_import_end';
 COMMENT ON FUNCTION sheet.import_end(bigint, bigint, text, text, text, text, boolean, text, boolean, text) IS
-	'Creates the sheet from the parts, or sets cells of into_sheet, with ref as the upper left corner; removes the '
-	'parts. Returns the sheet, the last seq, the separator, and how many fields had misplaced quotes, with the line of '
+	'Creates the sheet from the parts, or sets cells of into_sheet, with ref as the upper left corner (null: A1, and '
+	'the sheet is empty, so that empty fields set nothing); removes the parts. Returns the sheet, the last seq, the separator, and how many fields had misplaced quotes, with the line of '
 	'the first one. For gateways.';
 CREATE FUNCTION sheet.import_abort(import_id bigint) RETURNS void
 	LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_import_abort';

@@ -1,9 +1,10 @@
 -- Workbooks (.xlsx): files that become books, and books that become files. Gateways ask, and calc converts (docs/design/workbooks.md).
 
--- Logged: after a crash, requests are told what was made before it. Only that waits for the disk, with the book. The files are unlogged.
+-- Logged: after a crash, requests are told what was made before it. Nothing waits for the disk but what calc makes. The files are unlogged.
 CREATE SEQUENCE sheet.workbook_job_id_seq;
 CREATE TABLE sheet.workbook_job (
-	job_id bigint PRIMARY KEY DEFAULT nextval('sheet.workbook_job_id_seq'),
+	-- After a crash the sequence may give a number again. Who still asks for the former job must not get another one.
+	job_id bigint PRIMARY KEY DEFAULT nextval('sheet.workbook_job_id_seq') * 1048576 + floor(random() * 1048576)::bigint,
 	kind text NOT NULL CHECK (kind IN ('import', 'book', 'sheet')),
 	uid bigint NOT NULL,
 	target bigint,
@@ -100,7 +101,11 @@ BEGIN
 	IF j.state IS NULL OR NOT done AND (j.state = 'waiting' OR j.lease_at < now()) AND NOT sheet.workbook_is_served() THEN
 		done := true;
 		status := 503;
+	ELSIF done AND j.kind <> 'import' AND j.status = 200 AND NOT EXISTS (SELECT FROM sheet.import i WHERE i.import_id = j.file) THEN
+		-- A crash of the server has removed the file.
+		status := 503;
 	ELSIF NOT done AND j.asked_at < now() - interval '5 s' THEN
+		PERFORM set_config('synchronous_commit', 'off', true);
 		UPDATE sheet.workbook_job w SET asked_at = now() WHERE w.job_id = (SELECT l.job_id FROM sheet.workbook_job l
 			WHERE l.job_id = j.job_id FOR UPDATE SKIP LOCKED);
 	END IF;
@@ -120,6 +125,7 @@ COMMENT ON FUNCTION sheet.workbook_part(bigint, integer) IS
 
 CREATE FUNCTION sheet.workbook_end(job_id bigint) RETURNS void
 	LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+	SELECT set_config('synchronous_commit', 'off', true);
 	SELECT sheet.delete_workbooks(ARRAY[job_id])
 $$;
 COMMENT ON FUNCTION sheet.workbook_end(bigint) IS

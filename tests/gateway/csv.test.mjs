@@ -579,6 +579,14 @@ test('a file becomes a tab of a book, by those who may edit the book', async () 
 		const answer = await into(user, query);
 		assert.deepEqual([answer.status, answer.json.code], [status, code], `${query}: ${answer.text}`);
 	}
+	for (const [scopes, status, code] of [
+		['upload', 403, 'scope'],
+		['upload,admin', 200],
+	]) {
+		const token = await cluster.psql(`SELECT sheet.create_token('program', '{${scopes}}', as_uid => ${anna.uid})`);
+		const answer = await into({ token }, `name=by ${scopes.length}&book=${book}`.replace(' ', '%20'));
+		assert.deepEqual([answer.status, answer.json.code], [status, code], answer.text);
+	}
 	await cluster.psql(`SELECT sheet.share_book(${book}, '${ben.username}', 'viewer', ${anna.uid})`);
 	assert.equal((await into(ben, `name=x&book=${book}`)).status, 403);
 	await cluster.psql(`SELECT sheet.share_book(${book}, '${ben.username}', 'editor', ${anna.uid})`);
@@ -588,7 +596,7 @@ test('a file becomes a tab of a book, by those who may edit the book', async () 
 	// Another tab gets the name while the file is under way, and then the last place of the book is taken.
 	for (const [name, sql, code] of [
 		['late', `SELECT sheet.add_tab(${book}, 'late')`, 'name_taken'],
-		['full', `SELECT count(sheet.add_tab(${book}, 'tab ' || i)) FROM generate_series(1, 252) i`, 'book_full'],
+		['full', `SELECT count(sheet.add_tab(${book}, 'tab ' || i)) FROM generate_series(1, 251) i`, 'book_full'],
 	]) {
 		const outgoing = http.request({ port: gateway.port, method: 'POST', path: `/v2/sheets/import?name=${name}&book=${book}`, agent: false, headers: bearer(anna) });
 		const answered = new Promise((resolve, reject) => outgoing.on('error', reject).on('response', async (got) => resolve([got.statusCode, JSON.parse(Buffer.concat(await got.toArray()))])));
@@ -600,7 +608,7 @@ test('a file becomes a tab of a book, by those who may edit the book', async () 
 		assert.deepEqual([status, answer.code], [409, code], JSON.stringify(answer));
 		await nothingLeft();
 	}
-	assert.match(await tabs(), /^none,one,his,late,tab 1,/);
+	assert.match(await tabs(), /^none,one,by 12,his,late,tab 1,/);
 	await cluster.psql(`SELECT sheet.trash_book(${book})`);
 	assert.equal((await into(anna, `name=x&book=${book}`)).status, 410);
 	await nothingLeft();

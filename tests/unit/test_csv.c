@@ -196,6 +196,7 @@ check_dates(void)
 	check_date("13.1.2024 08:30:15.123", "2024-01-13 08:30:15.123", NULL);
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
 		check_date(none[i], NULL, NULL);
+	TAP_OK(!csv_is_date(CSV_DATES_DMY, "1.1.2024 8:30\0x", 15), "a date does not end with NUL");
 	check_options("1.234,5", "1234.5", (CsvOptions){.dates = CSV_DATES_DMY, .decimal_comma = true});
 	check_options("1.12.2024", "2024-12-01", (CsvOptions){.dates = CSV_DATES_DMY, .decimal_comma = true});
 }

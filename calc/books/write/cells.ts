@@ -156,8 +156,8 @@ export class Cells {
 
 	/**
 	 * Which formula fills a cell is not stored. Arrays are rectangles that have no contents and overlap no others, and cells in them may
-	 * be empty. So a formula has a range if no other one, whose value may be an array, could have filled the cells. Otherwise, and if the values are those of former
-	 * contents, the program that opens the workbook computes what the arrays fill.
+	 * be empty. So a formula has a range if no other one, whose value may be an array, could have filled the cells. The program that opens
+	 * the workbook computes the others, and all if the values are those of former contents.
 	 */
 	private findArrays(): void {
 		if (this.filled.size === 0) return;

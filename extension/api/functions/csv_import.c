@@ -349,6 +349,7 @@ typedef struct CsvTarget
 	int64 sheet_id; /* 0: a new one, which it then has */
 	NullableDatum name, link_role;
 	uint32 row, col;
+	bool is_empty; /* the existing sheet */
 } CsvTarget;
 
 /* Reads the text (NULL: the parts) and sets the cells. Returns the last seq; of a new sheet that is empty, 0. */
@@ -368,7 +369,7 @@ csv_run(CsvInput *input, text *csv, CsvTarget *target, int64 as_uid)
 		uid = (uint64) permission_uid(as_uid);
 	}
 	input_begin(input, csv);
-	last_seq = csv_import(input, target->sheet_id, uid, target->row, target->col, !is_new);
+	last_seq = csv_import(input, target->sheet_id, uid, target->row, target->col, !is_new && !target->is_empty);
 	if (last_seq == 0 && !is_new)
 	{
 		HistoryLast last;
@@ -522,7 +523,8 @@ sheet_import_end(PG_FUNCTION_ARGS)
 	permission_require_gateway();
 	catalog_require_arg(fcinfo, 0, "import");
 	csv_arg_options(fcinfo, 3, &input.options);
-	if (target.sheet_id != 0)
+	target.is_empty = PG_ARGISNULL(2);
+	if (target.sheet_id != 0 && !target.is_empty)
 		cells_parse_ref(catalog_arg_string(fcinfo, 2, "cell"), &target.row, &target.col);
 	input.import_id = PG_GETARG_INT64(0);
 	catalog_begin(&scope);

@@ -54,10 +54,9 @@ static const char import_tab_sql[] = "SELECT sheet.import_begin($2, NULL, $3), s
 									 "FROM sheet.book_info($1, $3) WHERE role IN ('editor', 'owner')";
 static const char import_end_sql[] = "SELECT sheet_id, seq, taken_separator, forgiven, forgiven_line "
 									 "FROM sheet.import_end($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
-static const char import_end_tab_sql[] =
-	"SELECT sheet_id, seq, taken_separator, forgiven, forgiven_line "
-	"FROM sheet.add_tab($2, $11, $12, 100, 26, $13) AS made (id), "
-	"LATERAL sheet.import_end($1, made.id, coalesce($3, 'A1'), $4, $5, $6, $7, $8, $9, $10)";
+static const char import_end_tab_sql[] = "SELECT sheet_id, seq, taken_separator, forgiven, forgiven_line "
+										 "FROM sheet.add_tab($2, $11, $12, 100, 26, $13) AS made (id), "
+										 "LATERAL sheet.import_end($1, made.id, $3, $4, $5, $6, $7, $8, $9, $10)";
 static const char import_abort_sql[] = "SELECT sheet.import_abort($1)";
 
 static void import_continue(Request *request);
@@ -83,16 +82,13 @@ import_free(void *own)
 
 /* The code by which a page finds its text; NULL: the error is not about the CSV. */
 static const char *
-import_error_code(const PGresult *res)
+import_error_code(const char *sqlstate)
 {
-	const char *sqlstate = pgresult_sqlstate(res);
-
 	if (strcmp(sqlstate, "22P04") == 0)
 		return "csv_malformed";
 	if (strcmp(sqlstate, "22021") == 0)
 		return "csv_encoding";
-	/* Of a book that is full, the error has no place. */
-	return strcmp(sqlstate, "54000") == 0 && PQresultErrorField(res, PG_DIAG_CONTEXT) != NULL ? "csv_limit" : NULL;
+	return strcmp(sqlstate, "54000") == 0 ? "csv_limit" : NULL;
 }
 
 /* {"success":false,"msg":0,"data":reason,"code":code,"line":line,"column":column}; the context has the place. */
@@ -186,7 +182,8 @@ static void
 import_ended(Request *request, PGresult *res)
 {
 	Import *import = request->own;
-	const char *code = import_error_code(res);
+	const char *code = import_error_code(pgresult_sqlstate(res));
+	bool placed = res != NULL && PQresultErrorField(res, PG_DIAG_CONTEXT) != NULL;
 
 	if (request_succeeded(res))
 	{
@@ -195,10 +192,10 @@ import_ended(Request *request, PGresult *res)
 			changes_register(atoll(PQgetvalue(res, 0, 0)));
 		import_answer(request, res);
 	}
+	else if (import->book != 0 && !placed && strcmp(pgresult_sqlstate(res), "54000") == 0)
+		request_error_code(request, 409, "book_full", PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY));
 	else if (code != NULL)
 		import_refuse_csv(request, res, code);
-	else if (strcmp(pgresult_sqlstate(res), "54000") == 0)
-		request_error_code(request, 409, "book_full", PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY));
 	else if (import_was_blocked(res) && ++import->tries < IMPORT_TRIES)
 		import_end(request);
 	else
@@ -374,6 +371,12 @@ import_authenticated(Request *request)
 	const char *role = gateway.config.default_link_role;
 	const Import *import = request->own;
 
+	if (import->book != 0 && request->by_program && !(request->scopes & SCOPE_ADMIN))
+	{
+		request_error_code(request, 403, "scope",
+						   "the access token does not permit this: to add a tab, the scope admin is needed");
+		return;
+	}
 	request->begins = true;
 	if (import->book != 0)
 	{

@@ -32,8 +32,12 @@ function openedByClick(sheet: number | null): void {
 	opening?.listeners.abort();
 	opening = sheet === null ? null : { sheet, again: false, listeners: new AbortController() };
 	const { signal } = opening?.listeners ?? {};
-	// Only the second press of a double click has 2, wherever it comes to.
-	if (opening) window.addEventListener('mousedown', ({ detail }) => opening && (opening.again = detail === 2), { capture: true, signal });
+	const press = ({ detail }: MouseEvent) => {
+		// Only the second press of a double click has 2, wherever it comes to.
+		if (opening && detail === 2) opening.again = true;
+		else openedByClick(null);
+	};
+	if (opening) window.addEventListener('mousedown', press, { capture: true, signal });
 }
 
 export const mayEdit = (role: Role | null | undefined): boolean => role === 'editor' || role === 'owner';

@@ -1,8 +1,10 @@
 // conversion.test.ts - the process that converts a workbook ends with its job, and this one goes on (calc/books/conversion.ts).
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { buildSync } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ChildFailed, Conversion, Ended } from '../../../../calc/books/conversion';
 import { Flow } from '../../../../calc/books/flow';
@@ -42,6 +44,25 @@ describe('what ends the process', () => {
 		for (const program of ['throw new Error("broken")', 'process.exit(3)', 'nothing is here'])
 			expect(await failure(begin(program))).toBeInstanceOf(ChildFailed);
 		expect(String(await failure(begin('throw new Error("broken")')))).toContain('broken');
+	});
+
+	test('a system that has no more files, and the other jobs go on', () => {
+		const entry = fileURLToPath(new URL('../../../../calc/books/conversion.ts', import.meta.url));
+		buildSync({ entryPoints: [entry], bundle: true, platform: 'node', format: 'esm', outfile: path.join(directory, 'conversion.mjs') });
+		const program = path.join(directory, 'full.mjs');
+		fs.writeFileSync(
+			program,
+			`import fs from 'node:fs';
+			import { Conversion } from './conversion.mjs';
+			const files = [];
+			try { for (;;) files.push(fs.openSync('/dev/null')); } catch {}
+			const conversion = new Conversion(new URL('file:///none.mjs'), 64, async () => {});
+			conversion.post({ t: 'end' }).catch(() => {});
+			const error = await conversion.done.catch((failed) => failed);
+			files.forEach(fs.closeSync);
+			console.log(error.code);`,
+		);
+		expect(execFileSync('/bin/sh', ['-c', 'ulimit -n 64; exec "$0" "$1"', process.execPath, program], { encoding: 'utf8' })).toBe('EMFILE\n');
 	});
 
 	test('its job, also in the midst of a computation', async () => {

@@ -24,6 +24,16 @@ describe('what takes one cell of a range says so', () => {
 		['INDEX(A:A,3)', 'INDEX(A:A,3)'],
 		['INDEX(A1:B9,0,1)', 'SINGLE(INDEX(A1:B9,0,1))'],
 		['SUM(INDEX(A1:B9,,1))', 'SUM(INDEX(A1:B9,,1))'],
+		['INDEX(A1:A3,0)', 'SINGLE(INDEX(A1:A3,0))'],
+		['INDEX(D1:D3,MATCH(1,INDEX((A1:A3="x")*(B1:B3=2),0,1),0))', 'INDEX(D1:D3,MATCH(1,INDEX((A1:A3="x")*(B1:B3=2),0,1),0))'],
+		['AGGREGATE(9,5,A1:A3,B1:B3)', 'AGGREGATE(9,5,A1:A3,B1:B3)'],
+		['IMSUM(A1:A3)', 'IMSUM(A1:A3)'],
+		['ROW(INDIRECT("1:3"))', 'SINGLE(ROW(INDIRECT("1:3")))'],
+		['SUMPRODUCT(ROW(INDIRECT("1:3")))', 'SUMPRODUCT(ROW(INDIRECT("1:3")))'],
+		['ROW(OFFSET(A1,0,0,3))', 'SINGLE(ROW(OFFSET(A1,0,0,3)))'],
+		['#REF!A1:A3*2', '#REF!A1:A3*2'],
+		['XLOOKUP(1,F:F,G:H)', 'SINGLE(XLOOKUP(1,F:F,G:H))'],
+		["XLOOKUP(1,$1:$1,'a b'!$2:$2)", "XLOOKUP(1,$1:$1,'a b'!$2:$2)"],
 		['OFFSET(A1,1,0)', 'OFFSET(A1,1,0)'],
 		['OFFSET(A1,0,0,3,1)*2', 'SINGLE(OFFSET(A1,0,0,3,1))*2'],
 		['INDIRECT("A1:A3")+1', 'SINGLE(INDIRECT("A1:A3"))+1'],
@@ -54,7 +64,17 @@ describe('what takes one cell of a range says so', () => {
 });
 
 test('formulas of sheets that are arrays in workbooks', () => {
-	for (const formula of ['A1:A3*2', 'SUM(A1:A3*2)', 'SEQUENCE(3)', '{1,2}', 'IF(A1:A3>1,SINGLE(B1:B3),2)', 'ABS(A:A)', 'SINGLE(A1)'])
+	for (const formula of [
+		'A1:A3*2',
+		'SUM(A1:A3*2)',
+		'SEQUENCE(3)',
+		'{1,2}',
+		'IF(A1:A3>1,SINGLE(B1:B3),2)',
+		'ABS(A:A)',
+		'SINGLE(A1)',
+		'ROW(INDIRECT("1:3"))',
+		'XLOOKUP(1,F:F,G:H)',
+	])
 		expect(asSingle(formula)).toBeNull();
 });
 
