@@ -1,5 +1,5 @@
 // import.ts - the dialog of a file that becomes a sheet, a tab or cells: its first rows, how it is read, and the upload. Loaded at its first use.
-import { CsvError, previewImport, sheetNameOf, uploadCsv, type ImportOptions, type ImportRequest, type Preview } from '../csv';
+import { CsvError, previewImport, sheetNameOf, sheetOf, uploadCsv, type ImportOptions, type ImportRequest, type Preview } from '../csv';
 import { parseContent } from '../content';
 import { button, explain, h, notify, openDialog } from '../dom';
 import { t } from '../i18n';
@@ -34,8 +34,8 @@ function cellOf(content: string): HTMLElement {
 
 /** What a file becomes. */
 export interface ImportTarget {
-	/** name: a name for a sheet, made of that of the file. */
-	request(name: string): ImportRequest;
+	/** name: a name for a sheet, made of that of the file. Absent: the file becomes a sheet. */
+	request?(name: string): ImportRequest;
 	/** What is said of it in the dialog. */
 	note?: string;
 	/** It is there. id: of a new sheet. */
@@ -142,7 +142,7 @@ export function importFile(session: Session, file: File, target: ImportTarget): 
 		begin.hidden = true;
 		share.hidden = false;
 		text.textContent = t('csv.sending', { name: file.name });
-		const upload = uploadCsv(session, target.request(sheetNameOf(file)), file, options(true), (sent) => {
+		const upload = uploadCsv(session, (target.request ?? sheetOf)(sheetNameOf(file)), file, options(true), (sent) => {
 			share.value = sent;
 			if (sent < 1) return;
 			// The upload is complete. The import can no longer be cancelled.

@@ -1,5 +1,4 @@
 // openers.ts - what opens the dialogs of the account, its files and imports, whose modules are loaded at their first use.
-import { sheetOf } from '../csv';
 import { button, h } from '../dom';
 import { rowFiles, withModule } from '../files/choose';
 import { t } from '../i18n';
@@ -32,7 +31,7 @@ export function importButton(session: Session, area: HTMLElement, navigation: Na
 	const upload = (file: File) =>
 		/\.xls[xm]$/i.test(file.name)
 			? withModule(import('../files/workbook'), ({ importWorkbook }) => importWorkbook(session, file, navigation))
-			: withModule(import('../files/import'), ({ importFile }) => importFile(session, file, { request: sheetOf, done: (id) => navigation.toSheet(id!) }));
+			: withModule(import('../files/import'), ({ importFile }) => importFile(session, file, { done: (id) => navigation.toSheet(id!) }));
 	const input = h('input', {
 		type: 'file',
 		accept: `${rowFiles},.xlsx,.xlsm`,
