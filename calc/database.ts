@@ -75,8 +75,12 @@ export class Database {
 				if (rows[0].standby) throw new Error('the server is a standby');
 				this.follower = client;
 				this.host = host;
-				// The pool waits for what this returns.
-				const onConnect = async (connected: pg.ClientBase) => void (await connected.query(setup));
+				// The pool waits for what this returns. It hears of a connection that is lost while nobody uses it; one that is used may be
+				// lost between two queries.
+				const onConnect = async (connected: pg.ClientBase) => {
+					connected.on('error', () => {});
+					await connected.query(setup);
+				};
 				this.pool = new pg.Pool({
 					...host,
 					application_name: 'pg_sheet_calc',

@@ -90,17 +90,19 @@ scan_digits(Scan *scan)
 
 /*
  * Turns a number with a decimal comma into one with a point: [+-] digits, or groups of three with points between them,
- * of which the first does not begin with 0; then a comma and digits. A text without groups and comma is left unchanged.
- * Returns whether it was one.
+ * of which the first does not begin with 0; then a comma and digits. What is no number without groups and comma, as
+ * 007,5, and groups behind a plus sign, as of telephone numbers, are left unchanged. Returns whether it was one.
  */
 static bool
 content_with_point(char *text, size_t *len)
 {
 	Scan scan = {text, text + *len};
-	bool leading_zero, grouped = false, comma;
-	size_t digits;
-	char *to = text;
+	bool leading_zero, grouped = false, comma, plus = *len > 0 && text[0] == '+';
+	char number[64];
+	size_t digits, used = 0;
 
+	if (*len >= sizeof(number))
+		return false;
 	(void) scan_take(&scan, "+-");
 	leading_zero = scan.p < scan.end && *scan.p == '0';
 	digits = scan_digits(&scan);
@@ -113,14 +115,18 @@ content_with_point(char *text, size_t *len)
 			return false;
 	}
 	comma = scan_take(&scan, ",");
-	if ((comma && scan_digits(&scan) == 0) || scan.p != scan.end || !(comma || grouped))
+	if ((comma && scan_digits(&scan) == 0) || scan.p != scan.end || !(comma || (grouped && !plus)))
 		return false;
 	for (size_t i = 0; i < *len; i++)
 	{
 		if (text[i] != '.')
-			*to++ = text[i] == ',' ? '.' : text[i];
+			number[used++] = text[i] == ',' ? '.' : text[i];
 	}
-	*len = (size_t) (to - text);
+	number[used] = '\0';
+	if (!value_is_no_text(number))
+		return false;
+	memcpy(text, number, used);
+	*len = used;
 	return true;
 }
 

@@ -101,8 +101,9 @@ BEGIN
 	IF j.state IS NULL OR NOT done AND (j.state = 'waiting' OR j.lease_at < now()) AND NOT sheet.workbook_is_served() THEN
 		done := true;
 		status := 503;
-	ELSIF done AND j.kind <> 'import' AND j.status = 200 AND NOT EXISTS (SELECT FROM sheet.import i WHERE i.import_id = j.file) THEN
-		-- A crash of the server has removed the file.
+	ELSIF (NOT done OR j.kind <> 'import' AND j.status = 200) AND NOT EXISTS (SELECT FROM sheet.import i WHERE i.import_id = j.file) THEN
+		-- A crash of the server has removed the file, and may have taken back that it was complete.
+		done := true;
 		status := 503;
 	ELSIF NOT done AND j.asked_at < now() - interval '5 s' THEN
 		PERFORM set_config('synchronous_commit', 'off', true);

@@ -197,13 +197,19 @@ test('each try has a lease of its own, and renewals wait for no lock', async () 
 });
 
 test('a file that a crash has removed is refused, and asking for a job waits for no disk', async () => {
-	const made = `INSERT INTO sheet.workbook_job (kind, uid, file, state, status, asked_at) VALUES ('book', 1, 0, 'done', 200, now()), ('book', 1, 0, 'running', NULL, now() - interval '20 s')`;
-	const [done, running] = (await cluster.psql(`${made} RETURNING job_id`)).split('\n');
-	assert.equal(await cluster.psql(`SELECT done, status FROM sheet.workbook_state(${done})`), 't|503');
+	const file = await cluster.psql(`INSERT INTO sheet.import (name, uid) VALUES ('', 1) RETURNING import_id`);
+	const jobs = [
+		`('book', 1, 0, 'done', 200, NULL, now())`,
+		`('import', 1, 0, 'uploading', NULL, NULL, now())`,
+		`('book', 1, ${file}, 'running', NULL, now() + interval '1 hour', now() - interval '20 s')`,
+	];
+	const made = `INSERT INTO sheet.workbook_job (kind, uid, file, state, status, lease_at, asked_at) VALUES ${jobs}`;
+	const [done, lost, running] = (await cluster.psql(`${made} RETURNING job_id`)).split('\n');
+	for (const job of [done, lost]) assert.equal(await cluster.psql(`SELECT done, status FROM sheet.workbook_state(${job})`), 't|503');
 	for (const asked of [`SELECT done FROM sheet.workbook_state(${running})`, `SELECT sheet.workbook_end(${running})`]) {
 		const output = await cluster.psql(`BEGIN;\n${asked};\nSELECT current_setting('synchronous_commit');\nCOMMIT;\n`);
 		assert.equal(output.split('\n').at(-1), 'off', output);
 	}
-	await cluster.psql(`SELECT sheet.workbook_end(${done})`);
+	for (const job of [done, lost]) await cluster.psql(`SELECT sheet.workbook_end(${job})`);
 	assert.equal(await cluster.psql('SELECT count(*) FROM sheet.workbook_job'), '0');
 });

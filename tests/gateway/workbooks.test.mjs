@@ -87,7 +87,10 @@ describe('a workbook with everything', () => {
 
 	test('tells what it does not have, and what it only keeps', () => {
 		const listed = (list) => Object.fromEntries(list.map(({ tab, what, count }) => [`${tab ?? ''}: ${what}`, count]));
-		assert.deepEqual(listed(book.not_carried), { ': the font of cells without another one, Calibri': 1 });
+		assert.deepEqual(listed(book.not_carried), {
+			': the font of cells without another one, Calibri': 1,
+			[`${original[0].name}: the size of arrays: a formula fills what it gives`]: 1,
+		});
 		assert.deepEqual(listed(book.kept), {
 			...{ [`${original[0].name}: defined names`]: 1, 'kept: notes': 2, 'kept: validations': 1, 'kept: conditional formats': 3, 'kept: filters': 1 },
 			...{ 'kept: print settings': 1, 'kept: defined names': 1 },

@@ -198,6 +198,10 @@ check_dates(void)
 		check_date(none[i], NULL, NULL);
 	TAP_OK(!csv_is_date(CSV_DATES_DMY, "1.1.2024 8:30\0x", 15), "a date does not end with NUL");
 	check_options("1.234,5", "1234.5", (CsvOptions){.dates = CSV_DATES_DMY, .decimal_comma = true});
+	check_content("+1,5", "+1.5", true, false);
+	check_content("+49.301.234", "+49.301.234", true, false);
+	check_content("007,5", "007,5", true, false);
+	check_content("1.234.567.890.123.456.789", "1.234.567.890.123.456.789", true, false);
 	check_options("1.12.2024", "2024-12-01", (CsvOptions){.dates = CSV_DATES_DMY, .decimal_comma = true});
 }
 

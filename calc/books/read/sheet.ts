@@ -200,6 +200,7 @@ export class TabReader {
 			return null;
 		}
 		if (kind === 'array') this.fill(ref);
+		if (kind === 'array' && this.cell!['cm'] === undefined && ref?.includes(':')) this.lose('the size of arrays: a formula fills what it gives');
 		let formula = withoutPrefixes(text.trim());
 		if (kind === 'shared' && si !== undefined) {
 			if (formula !== '') this.shared.set(si, { text: formula, row, col });

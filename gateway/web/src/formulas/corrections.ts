@@ -96,12 +96,16 @@ export function findPattern(text: string, pattern: string, start: number): numbe
 	return first;
 }
 
-/** SEARCH() of Univer knows no wildcards. */
+/** Capital letters, in the same places: that of ß would be two. */
+const capitals = (text: string): string =>
+	text.replace(/\p{Ll}/gu, (letter) => (letter.toUpperCase().length === letter.length ? letter.toUpperCase() : letter));
+
+/** SEARCH() of Univer knows no wildcards, and counts the two letters of a capital ß. */
 function searchPattern(value: BaseValueObject, [find, within, start]: BaseValueObject[]): BaseValueObject {
-	if (!find?.isString() || !/[*?~]/.test(String(find.getValue())) || !within || within.isError() || within.isNull()) return value;
-	const [text, from] = [String(within.getValue()).toUpperCase(), start ? Math.floor(numberOf(start)) : 1];
-	if (!(from >= 1 && from <= text.length)) return value;
-	const at = findPattern(text, String(find.getValue()).toUpperCase(), from - 1);
+	if (!find?.isString() || !within || within.isError() || within.isNull()) return value;
+	const [text, from] = [capitals(String(within.getValue())), start ? Math.floor(numberOf(start)) : 1];
+	if (!(from >= 1 && from <= text.length + 1)) return value;
+	const at = findPattern(text, capitals(String(find.getValue())), from - 1);
 	return at < 0 ? ErrorValueObject.create('#VALUE!' as never) : NumberValueObject.create(at + 1);
 }
 
@@ -164,11 +168,16 @@ function findRate([periods, payment, present, future, type]: number[]): number |
 }
 
 export function correctFunctions(functions: IFunctionService): void {
-	// Univer adds to a number what makes it round well, and so subtracts it from the size of a negative one.
-	correct(functions, 'TRUNC', (value, [number, ...digits], calculate) => {
-		const wanted = numberOf(number);
-		return value.isNumber() && wanted < 0 ? numberObject(-Number(calculate(NumberValueObject.create(-wanted), ...digits).getValue())) : value;
-	});
+	// Univer adds to a number what makes it round well, and so subtracts it from the size of a negative one. A number that has no digits
+	// to be cut off stays.
+	for (const name of ['TRUNC', 'ROUND', 'ROUNDUP', 'ROUNDDOWN'])
+		correct(functions, name, (value, [number, digits], calculate) => {
+			const [given, places] = [numberOf(number), digits === undefined ? 0 : Math.trunc(numberOf(digits))];
+			if (!Number.isFinite(given) || !Number.isFinite(places)) return value;
+			if (places >= 0 && !(Math.abs(given) * 10 ** places < Number.MAX_SAFE_INTEGER)) return numberObject(given);
+			if (name !== 'TRUNC' || !value.isNumber() || given >= 0) return value;
+			return numberObject(-Number(calculate(NumberValueObject.create(-given), NumberValueObject.create(places)).getValue()));
+		});
 	correct(functions, 'GAMMA', (value, [number]) => (value.isNumber() ? numberObject(gamma(numberOf(number))) : value));
 	correct(functions, 'SEARCH', searchPattern);
 	correct(functions, 'PROPER', (value, [text]) =>
@@ -181,8 +190,11 @@ export function correctFunctions(functions: IFunctionService): void {
 		const rate = value.isError() && elements.length < 6 && !elements.some((element) => element.isError()) ? findRate(elements.map(numberOf)) : undefined;
 		return rate === undefined ? value : NumberValueObject.create(rate, '0%');
 	});
-	// Where nothing fits the conditions, Univer's are an empty text.
+	// Where nothing fits the conditions, Univer's are an empty text; where no number does, infinite.
 	for (const name of ['MAXIFS', 'MINIFS'])
-		correct(functions, name, (value) => (value.isString() && value.getValue() === '' ? NumberValueObject.create(0) : value));
+		correct(functions, name, (value) => {
+			const isNone = (value.isString() && value.getValue() === '') || (value.isNumber() && !Number.isFinite(Number(value.getValue())));
+			return isNone ? NumberValueObject.create(0) : value;
+		});
 	for (const name of ['CONCAT', 'CONCATENATE', 'TEXTJOIN']) joinShortTexts(functions, name);
 }
