@@ -37,8 +37,9 @@ lines=('format fuzz web browser' 'gateway unit regress isolation pgregress tap')
 declare -A files_at_a_time=([tap]=3 [gateway]=4 [browser]=2)
 [ "${SANITIZE:-0}" = 0 ] || files_at_a_time[gateway]=1 # such a gateway needs a processor for itself
 
-# test_files PART: sets files to the names of its test files: with LONG=1 to those that have a long form. Files with a
-# line "// measures WHAT" or "# measures WHAT" belong to SUITE-alone, others to SUITE.
+# test_files PART: sets files to the names of its test files: with LONG=1 to those that have a long form, otherwise to
+# those without a line "// long form only". Files with a line "// measures WHAT" or "# measures WHAT" belong to
+# SUITE-alone, others to SUITE.
 test_files() {
 	local pattern suite=${1%%-*} measuring=-L
 	[[ $1 != *-alone ]] || measuring=-l
@@ -54,7 +55,7 @@ test_files() {
 	[ -n "$pattern" ] || return 0
 	# shellcheck disable=SC2086 # a pattern
 	mapfile -t files < <(cd "$source_dir/tests/$suite" && grep "$measuring" -E '^(//|#) measures ' $pattern |
-		if [ "${LONG:-0}" = 0 ]; then cat; else xargs -r grep -lE '(steps_to_run|seconds_to_run|rounds_to_run|roundsToRun)\(' || true; fi |
+		if [ "${LONG:-0}" = 0 ]; then xargs -r grep -L '^// long form only' || true; else xargs -r grep -lE '(steps_to_run|seconds_to_run|rounds_to_run|roundsToRun)\(' || true; fi |
 		if [ "$suite" = browser ]; then xargs -r ls -S; else cat; fi) # the long ones first, so that none runs alone at the end
 	case $suite in unit | regress | isolation) files=("${files[@]##*/}") files=("${files[@]%.*}") ;; esac
 }
