@@ -40,6 +40,8 @@ test('functions are described while a formula is typed', { timeout: 120000 }, as
 	await waitUntil(async () => (await ann.cell('E2')).content === 'next', 'E2 to be next');
 	assert.deepEqual(await ann.cells('B2', 'B3', 'D2', 'E2'), ['=SUM(A5:A9)', 'next', '=SUM(A5:A9)', 'next']);
 	await typeName('B5', '=AVERAGEI');
+	// The list of the letters before, which is shown until then, begins with another one.
+	await waitUntil(async () => /^AVERAGEIF/.test((await page.locator('ul[data-u-comp="sheets-formula-editor"] li').first().textContent()) ?? ''), 'the list of the whole name');
 	await page.keyboard.press('Enter');
 	await waitUntil(async () => (await ann.editorText()) === '=AVERAGEIF(', 'the name to be completed');
 	assert.deepEqual(ann.problems, []);
