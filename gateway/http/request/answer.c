@@ -220,7 +220,7 @@ request_sql_error(Request *request, const PGresult *res)
 		request_error_code(request, 409, "name_taken", reason);
 	else if (strcmp(state, "55000") == 0)
 		request_error(request, 409, reason);
-	/* The access method tells apart only so many deletions of a block while older snapshots are open. */
+	/* The access method has six slots a block for deletions that older snapshots must tell apart. */
 	else if (strcmp(state, "55006") == 0)
 		request_error_code(request, 503, "in_use",
 						   "too much has been deleted for good while an older transaction, such as a backup, is open: "

@@ -84,7 +84,7 @@ export class TabBar {
 		});
 		this.list.addEventListener('wheel', ({ deltaX, deltaY }) => (this.list.scrollLeft += deltaX || deltaY), { passive: true });
 		document.addEventListener('keydown', (event) => this.pageKey(event), { capture: true, signal: this.listeners.signal });
-		// What is right of the bar comes later than the tabs.
+		// Elements to the right of the bar are added later and make it narrower.
 		this.resized.observe(this.list);
 		this.draw();
 	}
@@ -125,7 +125,7 @@ export class TabBar {
 		const { book } = this.options;
 		const shown = shownTabs(book.tabs, book.sheet);
 		const inBook = book.id !== null;
-		// Whoever owns a sheet that is in no book can make one of it.
+		// The owner of a sheet that is in no book can make a book of it.
 		const adds = inBook ? this.canEdit : book.isKnown && this.role === 'owner';
 		const focused = this.tabAt(document.activeElement)?.sheet;
 		const label = t(inBook ? 'tabs.new' : 'tabs.begin');
@@ -348,7 +348,7 @@ export class TabBar {
 			} catch (error) {
 				input.readOnly = false;
 				if (this.gone) return;
-				// Whoever has gone elsewhere is not called back.
+				// A user who has moved the focus elsewhere gets a notice; the focus stays there.
 				if (!byKey && document.activeElement !== input) {
 					notify(explain(error), 'problem');
 					end(false);

@@ -7,9 +7,9 @@ import { closeCodes, type Edit, type Range } from '../v2/messages';
 /** A larger tab is not read. */
 const mostCells = 4194304;
 const checkMs = 1000;
-/** Refused tabs are tried again after so many checks. */
+/** Number of checks after which a refused tab is read again. */
 const refusedChecks = 10;
-/** After so many checks without a message, formulas do not wait any more for a tab. */
+/** Number of checks without a message after which formulas no longer wait for a tab. */
 const mostWaits = 10;
 
 export interface OtherTabsOptions {
@@ -111,7 +111,7 @@ class OtherTab {
 	private isKnown: boolean;
 	/** The listener has been told that it cannot be read. */
 	private isRefused: boolean;
-	/** All cells are told. */
+	/** The listener has all of its cells. */
 	private isHere = false;
 	/** Checks since anything has come. */
 	private waits = 0;
