@@ -14,6 +14,8 @@ interface Elements {
 const numberObject = (number: number): BaseValueObject =>
 	Number.isFinite(number) ? NumberValueObject.create(number) : ErrorValueObject.create('#NUM!' as never);
 
+const isOne = (array: BaseValueObject): boolean => (array as unknown as Elements).getRowCount() === 1 && (array as unknown as Elements).getColumnCount() === 1;
+
 /** An argument of one row or column is repeated. */
 function elementOf(argument: BaseValueObject, row: number, col: number): BaseValueObject {
 	if (!argument.isArray()) return argument;
@@ -167,6 +169,28 @@ function findRate([periods, payment, present, future, type]: number[]): number |
 	return between(-0.999999, -1e-9);
 }
 
+/** CHOOSE({1,2},A1:A3,B1:B3) has as many rows as the ranges. */
+function chooseFromArrays(functions: IFunctionService): void {
+	const executor = functions.getExecutor('CHOOSE') as BaseFunction;
+	const calculate = executor.calculate.bind(executor) as Calculate;
+	const read = (variant: BaseValueObject): BaseValueObject =>
+		variant.isReferenceObject() ? (variant as unknown as { toArrayValueObject(): BaseValueObject }).toArrayValueObject() : variant;
+	executor.calculate = ((index: BaseValueObject, ...variants: BaseValueObject[]) => {
+		const indexes = read(index);
+		return indexes.isArray() && !isOne(indexes) ? calculate(indexes, ...variants.map(read)) : calculate(index, ...variants);
+	}) as never;
+}
+
+/** HLOOKUP(x,A1:C9,{2;3}) has a value for each row, as VLOOKUP() has for each column. */
+function forEachRow(functions: IFunctionService): void {
+	const executor = functions.getExecutor('HLOOKUP') as BaseFunction;
+	const calculate = executor.calculate.bind(executor) as Calculate;
+	executor.calculate = ((value: BaseValueObject, range: BaseValueObject, rows: BaseValueObject, ...rest: BaseValueObject[]) =>
+		rows?.isArray() && !isOne(rows) && !(value.isArray() && !isOne(value))
+			? (rows as unknown as Elements).mapValue((row) => elementOf(calculate(value, range, row, ...rest), 0, 0))
+			: calculate(value, range, rows, ...rest)) as never;
+}
+
 export function correctFunctions(functions: IFunctionService): void {
 	// Univer adds to a number what makes it round well, and so subtracts it from the size of a negative one. A number that has no digits
 	// to be cut off stays.
@@ -196,5 +220,13 @@ export function correctFunctions(functions: IFunctionService): void {
 			const isNone = (value.isString() && value.getValue() === '') || (value.isNumber() && !Number.isFinite(Number(value.getValue())));
 			return isNone ? NumberValueObject.create(0) : value;
 		});
+	// A month later than 31 January is 29 February. Univer's goes on into March.
+	const endOfMonth = functions.getExecutor('EOMONTH')!;
+	correct(functions, 'EDATE', (value, dates) => {
+		const end = value.isNumber() ? (endOfMonth.calculate(...(dates as never[])) as BaseValueObject) : value;
+		return end.isNumber() && Number(end.getValue()) < Number(value.getValue()) ? end : value;
+	});
+	chooseFromArrays(functions);
+	forEachRow(functions);
 	for (const name of ['CONCAT', 'CONCATENATE', 'TEXTJOIN']) joinShortTexts(functions, name);
 }

@@ -32,7 +32,7 @@ import { random, registerFunctions, seedRandom } from './functions';
 import { longestText, mostCells, mostFilled } from './limits';
 import type { TabName } from './messages';
 import { readName, readNamesInTexts, writeNames } from './tab_names';
-import { keepTexts, readAllNumbers } from './numbers';
+import { keepTexts, readAllArrays, readAllNumbers } from './numbers';
 
 /** The cells of a sheet and the other tabs of its book, for the formula that is being computed. Tabs have numbers. */
 export interface Sheet {
@@ -275,6 +275,7 @@ export class Evaluator {
 		keepTotals();
 		protectArrays();
 		readAllNumbers();
+		readAllArrays();
 		keepTexts(injector.get(IFunctionService));
 		compareExactly(injector.get(IFunctionService));
 		Math.random = random;

@@ -11,10 +11,10 @@ import {
 	NullValueObject,
 	NumberValueObject,
 } from '@univerjs/engine-formula';
-import { maxCols, maxRows } from '../v2/lines';
 import { serialIn } from '../sheet/timezone';
 import { correctFunctions } from './corrections';
 import { mostCells } from './limits';
+import { readPlaces } from './places';
 
 type Calculate = (...variants: BaseValueObject[]) => unknown;
 
@@ -128,33 +128,6 @@ interface ReadReference {
 	getCellValueObject(cell: ICellData): BaseValueObject;
 }
 
-/** A month later than 31 January is 29 February: Univer goes on into March. */
-function endInMonth(functions: IFunctionService): void {
-	const executor = functions.getExecutor('EDATE')!;
-	const endOfMonth = functions.getExecutor('EOMONTH')!;
-	const calculate = executor.calculate.bind(executor) as (...dates: BaseValueObject[]) => BaseValueObject;
-	executor.calculate = ((...dates: BaseValueObject[]) => {
-		const bounded = (value: BaseValueObject | null, row: number, col: number): BaseValueObject | null => {
-			if (!value?.isNumber()) return value;
-			const end = endOfMonth.calculate(...(dates.map((date) => elementOf(date, row, col)) as never[])) as BaseValueObject;
-			return end.isNumber() && Number(end.getValue()) < Number(value.getValue()) ? end : value;
-		};
-		const result = calculate(...dates);
-		return result.isArray() ? (result as unknown as MappedArray).map(bounded) : bounded(result, 0, 0);
-	}) as never;
-}
-
-interface MappedArray {
-	map(of: (value: BaseValueObject | null, row: number, col: number) => BaseValueObject | null): BaseValueObject;
-}
-
-/** An argument of one row or column is repeated. */
-function elementOf(argument: BaseValueObject, row: number, col: number): BaseValueObject {
-	if (!argument.isArray()) return argument;
-	const array = argument as unknown as CountedArray & { get(row: number, col: number): BaseValueObject };
-	return array.get(Math.min(row, array.getRowCount() - 1), Math.min(col, array.getColumnCount() - 1));
-}
-
 export function registerFunctions(functions: IFunctionService): void {
 	functions.registerExecutors(...ALL_IMPLEMENTED_FUNCTIONS.map(([Executor, name]) => new Executor(name as string)));
 	functions.registerExecutors(new Single('SINGLE'));
@@ -163,40 +136,11 @@ export function registerFunctions(functions: IFunctionService): void {
 		const executor = functions.getExecutor(name);
 		if (executor) limitSize(executor, cellsOf);
 	}
-	endInMonth(functions);
 	correctFunctions(functions);
-	// These count cells of ranges that are not read to their end (calculation.ts).
-	const counts: Record<string, (size: Size, read: () => CountedArray) => number> = {
-		ROWS: ({ rows }) => rows,
-		COLUMNS: ({ cols }) => cols,
-		COUNTBLANK({ rows, cols }, read) {
-			const array = read();
-			return rows * cols - array.getRowCount() * array.getColumnCount() + Number(array.countBlank().getValue());
-		},
-	};
-	for (const [name, count] of Object.entries(counts)) {
-		const executor = functions.getExecutor(name);
-		if (!executor) continue;
-		const calculate = executor.calculate.bind(executor) as Calculate;
-		executor.needsReferenceObject = true;
-		executor.calculate = ((variant: BaseValueObject, ...rest: BaseValueObject[]) => {
-			if (!variant.isReferenceObject()) return calculate(variant, ...rest);
-			const reference = variant as unknown as { getRangePosition(): IRange; toArrayValueObject(): CountedArray };
-			const { startRow, endRow, startColumn, endColumn } = reference.getRangePosition();
-			const isThere = startRow >= 0 && startColumn >= 0 && endRow < maxRows && endColumn < maxCols;
-			if (!isThere) return ErrorValueObject.create('#REF!' as never);
-			return NumberValueObject.create(count({ rows: endRow - startRow + 1, cols: endColumn - startColumn + 1 }, () => reference.toArrayValueObject()));
-		}) as never;
-	}
-}
-
-interface Size {
-	rows: number;
-	cols: number;
+	readPlaces(functions);
 }
 
 interface CountedArray {
 	getRowCount(): number;
 	getColumnCount(): number;
-	countBlank(): BaseValueObject;
 }

@@ -472,6 +472,55 @@ test('quoted texts are texts, whatever they look like', async () => {
 	expect(Object.fromEntries(Object.keys(wanted).map((formula, i) => [formula, sheet.of(`C${i + 1}`)[0]]))).toEqual(wanted);
 });
 
+test('ROW() and COLUMN() need the place of a range, and not what is in it', async () => {
+	const sheet = new Computed();
+	const wanted: Record<string, unknown> = {
+		'=ROW(C1)': 1,
+		'=ROW(C1:C9)*10': 10,
+		'=SUM(ROW(INDIRECT("1:10")))': 55,
+		'=SUM(ROW($1:$20))': 210,
+		'=SUM(COLUMN(A:J))': 55,
+		'=COLUMN(C7)': 3,
+		'=ROWS(C1:C20)': 20,
+		'=COLUMNS(A:C)': 3,
+		'=ROW()': 9,
+		'=SUMPRODUCT((A1:A200000="x")*ROW(A1:A200000))': 7,
+		'=SUM(ROW(A1:A50000))': 1250025000,
+		'=ROW(A16777217)': '#REF!',
+	};
+	await sheet.write({ A3: 'x', A4: 'x', A5: 'y' });
+	for (const [i, [formula, value]] of Object.entries(wanted).entries()) {
+		const cell = `C${i + 1}`;
+		await sheet.write({ [cell]: formula });
+		expect([formula, sheet.of(cell)[0]]).toEqual([formula, value]);
+		if (!formula.includes('*10')) continue;
+		expect(sheet.of('C10')[0]).toBe(90);
+		await sheet.write({ [cell]: null });
+	}
+});
+
+test('arrays have texts with separators, and functions have arrays of them', async () => {
+	const sheet = new Computed();
+	const wanted: Record<string, unknown> = {
+		'=INDEX({"a,b","c;d"},1,2)': 'c;d',
+		'=COLUMNS({"a,b";"c"})': 1,
+		'=ROWS({"a,b";"c"})': 2,
+		'=INDEX({ 1 , "x ; y" ; 3 , TRUE },1,2)': 'x ; y',
+		'=SUM({1,2;3,-4.5})': 1.5,
+		'=INDEX({"say ""no""",1},1,1)': 'say "no"',
+		'=INDEX({"",#N/A},1,1)&"x"': 'x',
+		'=VLOOKUP("b",CHOOSE({1,2},B1:B3,A1:A3),2,FALSE)': 20,
+		'=ROWS(CHOOSE({1,2},A1:A3,B1:B3))': 3,
+		'=SUM(CHOOSE(2,A1:A2,A2:A3))': 50,
+		'=SUM(HLOOKUP("h",D1:E3,{2;3},FALSE))': 7,
+		'=SUM(VLOOKUP(10,A1:B3,{1,1},FALSE))': 20,
+		'=HLOOKUP("h",D1:E3,2,FALSE)': 3,
+	};
+	await sheet.write({ A1: 10, A2: 20, A3: 30, B1: 'a', B2: 'b', B3: 'c', D1: 'g', E1: 'h', D2: 1, E2: 3, D3: 2, E3: 4 });
+	await sheet.write(Object.fromEntries(Object.keys(wanted).map((formula, i) => [`C${i + 1}`, formula])));
+	expect(Object.fromEntries(Object.keys(wanted).map((formula, i) => [formula, sheet.of(`C${i + 1}`)[0]]))).toEqual(wanted);
+});
+
 test('functions give what Excel and LibreOffice give', async () => {
 	const sheet = new Computed();
 	await sheet.write({ A1: -2, A2: -0.5, A3: 3.7 });
