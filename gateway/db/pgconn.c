@@ -279,7 +279,7 @@ bool
 pgconn_send(PgConn *conn, const char *sql, int nparams, const PgParam *params, int result_format, unsigned deadline_ms,
 			PgResultFn fn, void *arg)
 {
-	PgQuery query = {sql, nparams, params, result_format, deadline_ms, NULL, fn, arg, 0};
+	PgQuery query = {sql, nparams, params, result_format, deadline_ms, NULL, fn, arg, 0, false};
 
 	return pgconn_queue(conn, &query);
 }
@@ -288,7 +288,7 @@ bool
 pgconn_stream(PgConn *conn, const char *sql, int nparams, const PgParam *params, int result_format,
 			  unsigned deadline_ms, PgResultFn row_fn, PgResultFn fn, void *arg)
 {
-	PgQuery query = {sql, nparams, params, result_format, deadline_ms, row_fn, fn, arg, 0};
+	PgQuery query = {sql, nparams, params, result_format, deadline_ms, row_fn, fn, arg, 0, false};
 
 	if (!pgconn_queue(conn, &query))
 		return false;

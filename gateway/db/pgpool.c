@@ -159,47 +159,57 @@ pool_dispatch(PgPool *pool)
 	}
 }
 
-/* Returns whether another statement of the account may wait, and sets its order in the queue. */
+/* Returns whether another statement of the account may wait, and sets its order in the queue. *displaced: the last one
+ * in the queue, which it displaces because too many wait, or NULL. */
 static bool
-pool_may_wait(const PgPool *pool, int64_t account, uint64_t *order)
+pool_may_wait(const PgPool *pool, const PgQuery *query, uint64_t *order, const PgItem **displaced)
 {
-	uint64_t last = 0;
+	const PgItem *last = NULL;
 	int count = 0;
 
+	*displaced = NULL;
 	*order = pool->order;
 	for (const PgItem *item = pool->waiting.head; item != NULL; item = item->next)
 	{
-		if (account != 0 && item->query.account == account)
+		if (query->account != 0 && item->query.account == query->account)
 		{
 			count++;
 			*order = item->order + 1;
 		}
-		last = item->order;
+		if (!item->query.goes_on)
+			last = item;
 	}
-	return (account == 0 || count < pool->options.account_waiting) &&
-		   (pool->waiting_count < pool->options.waiting || last > *order);
+	if (query->goes_on)
+		return true; /* there are no more of these than connections of clients */
+	if (query->account != 0 && count >= pool->options.account_waiting)
+		return false;
+	if (pool->waiting_count < pool->options.waiting)
+		return true;
+	*displaced = last;
+	return last != NULL && last->order > *order;
 }
 
 static bool
-pool_is_last(const PgItem *item, void *arg)
+pool_is(const PgItem *item, void *arg)
 {
-	return item->next == NULL;
+	return item == arg;
 }
 
 bool
-pgpool_query(PgPool *pool, int64_t account, const char *sql, int nparams, const PgParam *params, int result_format,
-			 PgResultFn row_fn, PgResultFn fn, void *arg)
+pgpool_query(PgPool *pool, int64_t account, bool goes_on, const char *sql, int nparams, const PgParam *params,
+			 int result_format, PgResultFn row_fn, PgResultFn fn, void *arg)
 {
-	PgQuery query = {sql, nparams, params, result_format, pool->options.deadline_ms, row_fn, fn, arg, account};
+	PgQuery query = {sql, nparams, params, result_format, pool->options.deadline_ms, row_fn, fn, arg, account, goes_on};
+	const PgItem *last;
 	PgItem *item, *displaced = NULL;
 	uint64_t order;
 
 	if (!pool->options.serial)
 		return pgconn_query(pgpool_choose(pool), sql, nparams, params, result_format, query.deadline_ms, fn, arg);
-	if (!pool_may_wait(pool, account, &order) || (item = pipeline_item(&query, uv_now(pool->loop))) == NULL)
+	if (!pool_may_wait(pool, &query, &order, &last) || (item = pipeline_item(&query, uv_now(pool->loop))) == NULL)
 		return false;
-	if (pool->waiting_count >= pool->options.waiting)
-		displaced = pool_take(pool, pool_is_last, NULL);
+	if (last != NULL)
+		displaced = pool_take(pool, pool_is, (void *) last);
 	item->order = order;
 	pool_push(pool, item, false);
 	pool_dispatch(pool);

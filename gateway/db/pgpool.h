@@ -33,11 +33,12 @@ extern PgPool *pgpool_open(uv_loop_t *loop, const char *conninfo, const PgPoolOp
 extern void pgpool_close(PgPool *pool);
 /*
  * Queues a query as pgconn_query() does. The limits per account do not apply to account 0, the gateway itself. Returns
- * false if it is refused; fn is then not called. row_fn, if not NULL, gets the rows (see pgconn_stream()), which only a
+ * false if it is refused; fn is then not called. goes_on: it reads the rest of an answer that has begun, and may wait
+ * behind any number of the account's statements. row_fn, if not NULL, gets the rows (see pgconn_stream()), which only a
  * serial pool can do.
  */
-extern bool pgpool_query(PgPool *pool, int64_t account, const char *sql, int nparams, const PgParam *params,
-						 int result_format, PgResultFn row_fn, PgResultFn fn, void *arg);
+extern bool pgpool_query(PgPool *pool, int64_t account, bool goes_on, const char *sql, int nparams,
+						 const PgParam *params, int result_format, PgResultFn row_fn, PgResultFn fn, void *arg);
 /* The best connection of a pipelined pool for the next statement. At low load this is always the first. */
 extern PgConn *pgpool_choose(const PgPool *pool);
 /* Whether any connection is up. */

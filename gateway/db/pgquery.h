@@ -8,6 +8,7 @@
 
 #include <libpq-fe.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,6 +35,7 @@ typedef struct PgQuery
 	PgResultFn fn;
 	void *arg;
 	int64_t account; /* for pgpool.c: the account on whose behalf it is */
+	bool goes_on;	 /* for pgpool.c: it reads the rest of an answer that has begun */
 } PgQuery;
 
 static inline PgParam

@@ -47,6 +47,20 @@ test('it comes whole, in its order, and the gateway stays small', async (t) => {
 	assert.equal((await request(gateway, 'GET', '/healthz')).status, 200);
 });
 
+test('of an account that asks for more than it may have at a time, each answer that begins is whole', async () => {
+	const counts = { 200: 0, 503: 0 };
+	// The next request takes the place in the queue that an answer under way has left between two of its pages.
+	const ask = async () => {
+		while (counts[200] < 12) {
+			const answer = await post(gateway, '/getsheetlog', body());
+			counts[answer.status]++;
+			if (answer.status === 200) assert.equal(answer.json.data.length, log.length);
+		}
+	};
+	await Promise.all(Array.from({ length: 12 }, ask));
+	assert.ok(counts[503] > 0, JSON.stringify(counts));
+});
+
 test('HTTP/1.0 gets it without chunks, up to the end of the connection', async () => {
 	const text = await new Promise((resolve, reject) => {
 		const parts = [];

@@ -328,7 +328,7 @@ snapshot_read_long(Snapshot *snapshot)
 		SnapshotWaiter *waiter = reading->waiters;
 
 		snapshot->account = waiter->account;
-		if (database_stream(DATABASE_LONG, waiter->account, present ? snapshot_long_sql : snapshot_version_sql,
+		if (database_stream(DATABASE_LONG, waiter->account, false, present ? snapshot_long_sql : snapshot_version_sql,
 							present ? 1 : 2, params, 1, snapshot_row, snapshot_done, snapshot))
 			return;
 		reading->waiters = waiter->next;
