@@ -2,10 +2,11 @@
  * cache_evict.c - the eviction policy: a second-chance clock over the tiles of all sheets.
  *
  * A use of a tile sets a mark in its grid, which costs a reader one store. The clock is a list of the entries that have
- * a grid: the hand takes the first one, moves it to the end, and goes over the tiles of its grid (grid_evict). A marked
- * tile loses the mark, and the slack that edits have left in it; an unmarked one is evicted. So a tile leaves when it
- * was not used for a whole round, and shrinks when it was used but other tiles need room. When the last tile of a grid
- * is evicted, the grid goes.
+ * a grid: the hand takes the first one, moves it to the end, and goes over the tiles of its grid (grid_evict(), in
+ * grid/grid_nonresident.c). A marked tile loses the mark, and the slack that edits have left in it; an unmarked one is
+ * evicted. So a tile leaves when it was not used for a whole round, and shrinks when it was used but other tiles need
+ * room. When the last tile of a grid is evicted, the grid goes. Its entry goes when another sheet needs one:
+ * cache_find_victim(), cache.c.
  *
  * Passed over are pinned tiles, entries in state CACHE_PINNED, and entries that other processes have locked: a load of
  * one sheet does not wait for readers of another. Only if nothing else can be evicted, and the caller has locked no

@@ -6,14 +6,15 @@
  * there. Only the holder has live editors of the sheet, so it alone opens WebSockets, and changes the open sheet under
  * its epoch. Most callers use redirect_find():
  *
- *   routes that are AT_OWNER in the table of http/routes/router.c: 307 with Location, whose path and query are those of
- *     the request. Two kinds of requests are served here instead, because what the owner would get by a redirect it
- *     would refuse: those of a page of another origin (a browser then sends `Origin: null`), and those with the token
- *     in a header (curl, browsers, Node and Python's requests drop Authorization; others follow no redirect at all).
+ *   routes that are AT_OWNER in the table of http/routes/router.c, by router_begin_route(): 307 with Location, whose
+ *     path and query are those of the request. Two kinds of requests are served here instead, because what the owner
+ *     would get by a redirect it would refuse: those of a page of another origin (a browser then sends `Origin: null`),
+ *     and those with the token in a header (curl, browsers, Node and Python's requests drop Authorization; others
+ *     follow no redirect at all).
  *     Any gateway can serve these routes, by queries; the owner is faster, because it has the cells in memory.
  *     Other routes of a sheet are served by any gateway, because the database alone answers them.
  *   WebSockets of protocol v1, and GET /sheetws?query=1: msg 19 with the address (http/routes/upgrade.c)
- *   WebSockets of protocol v2: close code 4307 with the address (ws/v2/v2_session.c)
+ *   WebSockets of protocol v2: close code 4307 with the address, by v2_check_owner() (ws/v2/v2_session.c)
  *   GET /v2/sheets/ID/route: the address as data
  *
  * When the ring names this gateway and another one holds the lock, upgrade_on_holder() (http/routes/upgrade.c) and

@@ -2,7 +2,7 @@
  * edit_life.c - the life of an edit, from the call to its publication. Each step is a call into one module, in
  * journal/write unless a folder is named:
  *
- *      sheet.set()              api/functions/references.c
+ *      sheet.set()              api/functions/references.c: references_set()
  *        |    permission_require()  permission/permission.c
  *        |    cells_edit()          api/scan/cells.c
  *        |    journal_edit()
@@ -11,9 +11,10 @@
  *        |
  *        |  1 check     batch_adopt()             batch.c     of journal_edit(): UTF-8, limits
  *        |              batch_decode()            batch.c     of journal_apply(): the same, and the codec
- *        |  2 lock      life_lock()               here        of structure edits, also other tabs that refer to the
- *        |                tab_references_lock()   tab_references.c   sheet by its name
- *        |              writer_open()             writer.c    sheet lock; entry pinned; last seq, segment, epoch
+ *        |  2 lock      life_lock()               here        with nowait: tries the sheet lock
+ *        |                tab_references_lock()   tab_references.c   of structure edits: their sheet, and the tabs
+ *        |              writer_open()             writer.c    that refer to it; the sheet lock, if it is not held;
+ *        |                                                    entry pinned; last seq, segment, epoch
  *        |  3 admit     epoch_check()             epoch.c     of sheet.apply(): fencing
  *        |              batch_look_back()         batch.c     what the caller missed; duplicate batch
  *        |              clients_check()           clients.c   (journal/store) operations that are acknowledged already
@@ -22,7 +23,7 @@
  *        |
  *        |  edit_life_append(), for each batch
  *        |  4 look up   base_find_tiles()         base.c      tiles pinned in the shared grid, or read privately
- *        |      each    staging_lookup()          staging.c   what the cell holds; no-ops end here
+ *        |      each    staging_lookup()          staging.c   what the cell holds; life_changes_cell(): no-ops end
  *        |              property_write_look_up()  property_write.c   the same for a property
  *        |  5 append    append_edit()             append.c    the edit's bytes, with the previous content
  *        |                writer_begin_change()   writer.c    the first change of the transaction: entry marked
@@ -31,27 +32,30 @@
  *        |              staging_add()             staging.c   memory reserved in the shared grid
  *        |              property_write_apply()    property_write.c   properties, rectangles of links
  *        |
- *        |      property_write_end()              property_write.c   the sheet's row of property_set
  *        |      append_end()                      append.c    a row of log_batch: append_end_row() sets seq and time
  *        |        storage_insert()                storage.c   (journal/store) log_batch and its directory, opened
- *        |          sheetlog_insert_slots()       sheetlog.c  (am/handler) the access method
+ *        |          sheetlog_insert_slots()       sheetlog.c  (am/handler) the access method, by table_tuple_insert()
  *        |            am_prepare_row()            am_row.c    (am/page) values into an AmPrepared
  *        |            am_write_rows()             am_write.c  (am/table) rows to the page, each after the page's BASE
  *        |              am_space_tail()           am_space.c  (am/page) the page that takes new rows, locked
  *        |              am_encode_row()           am_row.c    (am/page) a row's bytes
  *        |              XLogInsert()              PostgreSQL  one WAL record for all rows that go to the page
- *        |          am_directory_insert()         am_directory.c  (am/directory) which page has the row:
+ *        |          am_directory_insert()         am_directory.c  (am/directory) which page has the row, by
+ *        |                                                    storage_insert_index_entries() and index_insert():
  *        |            am_last_covers()            am_last.c   (am/page) the last entry in shared memory says so, mostly
  *        |
  *        |  after structure edits
  *        |      tab_references_follow()   tab_references.c   in the sheet and in other tabs of its book:
  *        |        formulas_begin()        formulas.c  formulas that refer to moved cells: batches again
  *        |
+ *        |      property_write_end()    property_write.c   the sheet's row of property_set, once for the call
+ *        |      clients_store()         clients.c   of sheet.apply(): the operations are acknowledged
+ *        |
  *      COMMIT           PostgreSQL                            WAL flushed, rows visible
  *        |
  *        |      life_xact_callback()     here, as XACT_EVENT_COMMIT
  *        |  7 publish   publish_sheet()           publish.c   cannot fail
- *        |                grid_tile_set()         grid.c      (grid) set in the shared grid
+ *        |                grid_tile_set()         grid.c      (grid) set in the shared grid: tile_set() in tile.c
  *        |                follow_publish()        follow.c    (journal/follow) gateways woken
  *        v
  *      sheet lock released
@@ -60,9 +64,10 @@
  * TO drop staged edits; the rows of log_batch are PostgreSQL's to undo. A crash loses shared memory alone: the next
  * reader loads the sheet from its rows.
  *
- * Lock order: sheet locks by the ids of the sheets, a book's reference lock (which structure edits take first and wait
- * for with no sheet lock, see tab_references.c), entry's gate, entry lock, directory lock, allocator. Steps 3 to 7 take
- * the entry lock; no lock of these is held while a table is read or written.
+ * Lock order: sheet locks by the ids of the sheets, a book's reference lock, entry's gate, entry lock, directory lock,
+ * allocator. A structure edit takes the reference lock first, and waits for no sheet while it holds it
+ * (tab_references.c). Steps 3 to 7 take the entry lock; while a table is read or written, only locks of sheets and
+ * references are held.
  */
 #include "postgres.h"
 
@@ -206,7 +211,7 @@ edit_life_append(WriterSheet *ws, const AppendCall *call, AppendResult *result)
 	staging_expect(ws, call->nedits);
 	append.properties = call->properties != NULL ? call->properties : &properties;
 	life_edits(&append, placed, tiles, indexed);
-	property_write_end(ws, properties);
+	property_write_end(ws, properties); /* of a call without properties of its own */
 	if (placed != call->edits)
 		pfree(placed);
 	pfree(tiles);

@@ -9,7 +9,7 @@
 /* An edit that is set in the shared grid at commit. Its texts live as long as the (sub)transaction. */
 typedef struct StagedEdit
 {
-	GridTile *tile;	 /* of the shared grid, with reserved room; NULL: no grid, a non-resident tile, or a resize */
+	GridTile *tile;	 /* of the shared grid, with reserved room; NULL: no grid, a non-resident tile, or an edit of no cell */
 	uint32 row, col; /* physical: independent of later insertions and deletions */
 	uint32 before;	 /* the previous edit of cells with the same hash, or STAGING_NONE */
 	bool resize;
@@ -31,7 +31,7 @@ extern void staging_expect(WriterSheet *ws, uint32 n);
 extern void staging_lookup(WriterSheet *ws, const Edit *edit, GridTile *tile, bool indexed, StagingCell *cell);
 /* Whether own edits have set the content of the cell at this physical row and column; *content is the newest one. */
 extern bool staging_find_content(WriterSheet *ws, uint32 row, uint32 col, EditText *content);
-/* Stages the edit, and reserves room for it in the shared grid. cell: just looked up; NULL: a resize. */
+/* Stages the edit, and reserves room for it in the shared grid. cell: just looked up; NULL: it is of no cell. */
 extern void staging_add(WriterSheet *ws, const Edit *edit, const StagingCell *cell);
 /* Removes the staged edits from this one on. */
 extern void staging_undo(WriterSheet *ws, uint32 from);

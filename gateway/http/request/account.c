@@ -203,7 +203,7 @@ request_refuse_token(Request *request)
 }
 
 static void
-account_check_generation(Request *request)
+account_check_revoked(Request *request)
 {
 	const Account *account = accounts_find(request->claims.uid);
 
@@ -238,7 +238,7 @@ account_answered(Request *request, PGresult *res)
 	}
 	else
 		changes_register(changes_of_uid(request->claims.uid));
-	account_check_generation(request);
+	account_check_revoked(request);
 }
 
 static void
@@ -271,7 +271,7 @@ request_authenticate(Request *request, RequestNext next)
 	else if (accounts_is_fresh(account = accounts_find(request->claims.uid)) &&
 			 (account->generation != request->claims.generation ||
 			  accounts_has_token(account, jwt_token_id(&request->claims))))
-		account_check_generation(request);
+		account_check_revoked(request);
 	else
 		account_query(request);
 }

@@ -127,9 +127,9 @@ export type ServerMessage =
 	| { t: 'held'; held: boolean; holder: string; application: string; ms: number }
 	/** For those who watch a published view. */
 	| { t: 'changed' }
-	/** If the version is 4: the reminders of the account have changed. */
+	/** If the version is 4 or later: the reminders of the account have changed. */
 	| { t: 'reminders' }
-	/** If the version is 5: the book of the sheet has changed, or the sheet is in another one, or in none. */
+	/** If the version is 5 or later: the book of the sheet has changed, or the sheet is in another one, or in none. */
 	| { t: 'book' };
 
 /** Close codes of protocol v2. */
