@@ -210,8 +210,8 @@ database_query(DatabaseClass class, int64_t account, const char *sql, int nparam
 }
 
 bool
-database_stream(DatabaseClass class, int64_t account, bool goes_on, const char *sql, int nparams,
-				const PgParam *params, int result_format, PgResultFn row_fn, PgResultFn fn, void *arg)
+database_stream(DatabaseClass class, int64_t account, bool goes_on, const char *sql, int nparams, const PgParam *params,
+				int result_format, PgResultFn row_fn, PgResultFn fn, void *arg)
 {
 	return pgpool_query(pools[class], account, goes_on, sql, nparams, params, result_format, row_fn, fn, arg);
 }

@@ -46,8 +46,8 @@ extern PgConn *database_open_more(const char *name);
  */
 extern bool database_query(DatabaseClass class, int64_t account, const char *sql, int nparams, const PgParam *params,
 						   int result_format, PgResultFn fn, void *arg);
-/* The same for a serial class, with a function that gets each row; see pgconn_stream(). goes_on: the query reads the rest
- * of an answer that has begun, and is not refused for other statements of the account. */
+/* The same for a serial class, with a function that gets each row; see pgconn_stream(). goes_on: the query reads the
+ * rest of an answer that has begun, and is not refused for other statements of the account. */
 extern bool database_stream(DatabaseClass class, int64_t account, bool goes_on, const char *sql, int nparams,
 							const PgParam *params, int result_format, PgResultFn row_fn, PgResultFn fn, void *arg);
 /*

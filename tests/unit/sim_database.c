@@ -817,8 +817,8 @@ pgpool_connection(const PgPool *pool, int i)
 
 /* Nobody asks for cells here. */
 bool
-database_stream(DatabaseClass class, int64_t account, bool goes_on, const char *sql, int nparams,
-				const PgParam *params, int result_format, PgResultFn row_fn, PgResultFn fn, void *arg)
+database_stream(DatabaseClass class, int64_t account, bool goes_on, const char *sql, int nparams, const PgParam *params,
+				int result_format, PgResultFn row_fn, PgResultFn fn, void *arg)
 {
 	abort();
 }

@@ -93,8 +93,7 @@ int
 main(void)
 {
 	PgPoolOptions options = {
-		.connections = 1, .serial = true, 
-		.account_waiting = 4, .waiting = 4, .deadline_ms = 600000};
+		.connections = 1, .serial = true, .account_waiting = 4, .waiting = 4, .deadline_ms = 600000};
 	uv_loop_t *loop = uv_default_loop();
 	PgPool *pool = pgpool_open(loop, "", &options);
 	bool queued;

@@ -268,8 +268,8 @@ request_stream(Request *request, const char *sql, int nparams, const PgParam *pa
 	request->step = step;
 	request->raw = true;
 	request_begin_step(request);
-	request_sent(request, database_stream(DATABASE_LONG, request->claims.uid, request_is_answered(request), sql, nparams,
-										  params, 0, request_give_row, request_answered, request));
+	request_sent(request, database_stream(DATABASE_LONG, request->claims.uid, request_is_answered(request), sql,
+										  nparams, params, 0, request_give_row, request_answered, request));
 }
 
 /* ---- arguments ---- */
