@@ -103,7 +103,7 @@ async function take(message: ToChild): Promise<void> {
 			await endTab();
 			const properties = new PropertySet();
 			if (message.properties) for (const property of readStoredProperties(new ByteReader(message.properties))) properties.put(property);
-			tab = { name: message.name, colour: message.colour, hidden: message.hidden, properties, cells: new Cells(message.isComputed) };
+			tab = { name: message.name, colour: message.colour, hidden: message.hidden, properties, cells: new Cells(message.isComputed, message.part) };
 			return;
 		}
 		case 'cells':

@@ -2,7 +2,7 @@
 import pg from 'pg';
 import { socketOf } from '../database';
 import type { Conversion } from './conversion';
-import { transactionSql, type Work } from './jobs';
+import { type Job, transactionSql, type Work } from './jobs';
 import type { FromChild } from './messages';
 
 const chunkBytes = 1 << 20;
@@ -16,6 +16,12 @@ interface Tab {
 
 const bookSql = 'SELECT name FROM sheet.book_info($1, $2)';
 const tabsSql = `SELECT sheet_id, name, colour, hidden FROM sheet.tabs($1, $2) WHERE role IS NOT NULL AND NOT trashed ORDER BY place, sheet_id`;
+/** Whether a guest of a link sees a rectangle of the sheet alone. */
+const isPartSql = 'SELECT (sheet.link_place($1, -$2::bigint)).ref IS NOT NULL AS "isPart"';
+const partSql = 'SELECT c.cells, c."row", c.col FROM sheet.link_target($1) t, sheet.published_cells(t.sheet_id, -$1::bigint, $2) c';
+const mostPartBytes = 1 << 24;
+/** The state of an error for what does not exist: 404. */
+const undefinedObject = '42704';
 const sheetSql = `SELECT i.sheet_id, i.name, NULL AS colour, false AS hidden FROM sheet.check_role($1, 'viewer', as_uid => $2), sheet.info($1, $2) i`;
 
 /** Gives each row to `visit`, and reads on when it is done, so that a large answer is not in memory. */
@@ -49,13 +55,8 @@ async function exportTab(client: pg.Client, conversion: Conversion, { sheet_id: 
 	if (computed !== null) await read('values');
 }
 
-export async function exportWorkbook({ job, client, worker, database, convert }: Work): Promise<void> {
-	const { job_id: id, uid, target, kind } = job;
-	let part = 0;
-	const handle = async (message: FromChild): Promise<void> => {
-		if (message.t === 'file') await database.rows('SELECT sheet.workbook_put($1, $2, $3, $4)', [id, worker, part++, Buffer.from(message.bytes)]);
-	};
-	const conversion = convert(handle);
+/** The tabs of a book, or a sheet. Returns the name of the file. */
+async function exportTabs(client: pg.Client, conversion: Conversion, { uid, target, kind }: Job): Promise<string> {
 	await client.query(`BEGIN ISOLATION LEVEL REPEATABLE READ; ${transactionSql}`);
 	const [book] = kind === 'book' ? (await client.query(bookSql, [target, uid])).rows : [];
 	const tabs: Tab[] = (await client.query(kind === 'book' ? tabsSql : sheetSql, [target, uid])).rows;
@@ -64,8 +65,33 @@ export async function exportWorkbook({ job, client, worker, database, convert }:
 	if (tabs.length === 0) await conversion.post({ t: 'tab', name: 'Sheet1', colour: null, hidden: false, properties: null, isComputed: true });
 	for (const tab of tabs) await exportTab(client, conversion, tab);
 	await client.query('COMMIT');
+	return kind === 'book' ? (book?.name ?? 'book') : tabs[0]!.name;
+}
+
+/** The contents of the rectangle of a link, whose readers need not learn of which sheet it is. */
+async function exportPart(client: pg.Client, conversion: Conversion, { uid }: Job): Promise<string> {
+	const name = 'Cells';
+	await client.query(`BEGIN ISOLATION LEVEL READ COMMITTED; ${transactionSql}`);
+	const [part] = (await client.query(partSql, [uid, mostPartBytes])).rows;
+	await client.query('COMMIT');
+	if (!part) throw Object.assign(new Error('no such view'), { code: undefinedObject });
+	const { cells, row, col } = part;
+	await conversion.post({ t: 'write', names: [name] });
+	await conversion.post({ t: 'tab', name, colour: null, hidden: false, properties: null, isComputed: true, part: { row, col } });
+	await conversion.post({ t: 'cells', bytes: cells });
+	return name;
+}
+
+export async function exportWorkbook({ job, client, worker, database, convert }: Work): Promise<void> {
+	const { job_id: id, uid, target } = job;
+	let part = 0;
+	const handle = async (message: FromChild): Promise<void> => {
+		if (message.t === 'file') await database.rows('SELECT sheet.workbook_put($1, $2, $3, $4)', [id, worker, part++, Buffer.from(message.bytes)]);
+	};
+	const isPart = Number(uid) < 0 && (await client.query(isPartSql, [target, uid])).rows[0].isPart;
+	const conversion = convert(handle);
+	const title = await (isPart ? exportPart : exportTabs)(client, conversion, job);
 	await conversion.post({ t: 'end' });
 	await conversion.done;
-	const title = kind === 'book' ? (book?.name ?? 'book') : tabs[0]!.name;
 	await database.rows('SELECT sheet.workbook_done($1, $2, 200, NULL, $3)', [id, worker, title]);
 }

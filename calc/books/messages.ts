@@ -1,5 +1,6 @@
 // messages.ts - what calc (conversion.ts) and the process that converts a workbook (child.ts) tell each other. The other one answers
 // each message, unless it is the last one, with { t: 'took' } when it has done it (flow.ts).
+import type { Place } from '../../gateway/web/src/v2/messages';
 import type { Code, NotCarried, Where } from './read/refused';
 
 export type ToChild =
@@ -9,8 +10,8 @@ export type ToChild =
 	| { t: 'read'; uid: number }
 	/** Write a workbook with these tabs. */
 	| { t: 'write'; names: string[] }
-	/** isComputed: the values are those of the cells. */
-	| { t: 'tab'; name: string; colour: string | null; hidden: boolean; properties: Uint8Array | null; isComputed: boolean }
+	/** isComputed: the values are those of the cells. part: of a sheet, which begins there, the contents alone; formulas are left out. */
+	| { t: 'tab'; name: string; colour: string | null; hidden: boolean; properties: Uint8Array | null; isComputed: boolean; part?: Place }
 	/** Streams of sheet.read_cells() of the tab that was named last: contents, then values of formulas. */
 	| { t: 'cells'; bytes: Uint8Array }
 	| { t: 'values'; bytes: Uint8Array }

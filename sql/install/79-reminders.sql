@@ -235,9 +235,9 @@ DECLARE
 	persons bigint[] := '{}';
 	old bigint[];
 	began timestamptz := clock_timestamp();
+	later timestamptz := now(); -- of tasks whose rows are locked
 BEGIN
 	FOR task IN SELECT t.* FROM sheet.task t WHERE t.task_id = ANY (ids) AND t.remind IS NOT NULL FOR NO KEY UPDATE SKIP LOCKED LOOP
-		EXIT WHEN clock_timestamp() > began + interval '200 ms';
 		persons := persons || sheet.put_reminders(task);
 		seen := seen || task.task_id;
 		id := task.task_id;
@@ -246,9 +246,12 @@ BEGIN
 			at := CASE WHEN at > now() THEN at END; -- null: there are more
 			RETURN NEXT;
 		END IF;
+		IF clock_timestamp() > began + interval '200 ms' THEN
+			later := NULL; -- those that are left come next
+			EXIT;
+		END IF;
 	END LOOP;
-	-- tasks whose rows are locked are tried again, and those that are left
-	RETURN QUERY SELECT t.task_id, now() FROM sheet.task t WHERE t.task_id = ANY (ids) AND t.remind IS NOT NULL AND t.task_id <> ALL (seen);
+	RETURN QUERY SELECT t.task_id, later FROM sheet.task t WHERE t.task_id = ANY (ids) AND t.remind IS NOT NULL AND t.task_id <> ALL (seen);
 	-- Reminders that no program has taken, and those that were not dismissed. What others have locked is removed later.
 	old := ARRAY(SELECT f.outbox_id FROM (SELECT o.outbox_id, o.created_at FROM sheet.outbox o ORDER BY o.outbox_id LIMIT 1000) f
 		WHERE f.created_at < now() - interval '7 days');

@@ -34,7 +34,7 @@ CREATE OR REPLACE FUNCTION sheet.granted(OUT grantee text, OUT privilege text, O
 		('pg_monitor', 'EXECUTE', 'ROUTINE', 'cache_entries_read fsck_progress_read'),
 		('sheet_gateway', 'SELECT', 'TABLE', 'gateways'),
 		('sheet_gateway', 'EXECUTE', 'ROUTINE', 'account_create account_find account_get account_rename
-			count_link_uses enter_link guest_left has_link link_target link_write published published_cells
+			count_link_uses enter_link guest_left has_link last_seq link_place link_target link_write published published_cells
 			account_revoke_token account_revoke_tokens account_seen account_set_password account_token_revoked apply claim client_acknowledged coordinator_acquire
 			coordinator_holder doctor file_abort file_begin file_by_digest file_end file_get file_info file_list file_put follow holders import_abort import_begin
 			import_end import_put open_link_digest paste_viewed read_properties read_version register_opening release report_calculator report_gateway tail'),

@@ -95,15 +95,16 @@ async function setStopPoint(setting) {
 /** Kills the victim while one of the gateway's sessions is at the stop point for the n-th time, where begin() takes it. */
 async function killAt(point, n, victim, begin) {
 	await setStopPoint(`${point}:wait:${n}`);
+	const lock = `locktype = 'advisory' AND objid = (hashtext('${point}')::bigint & 4294967295)::oid`;
 	const holder = cluster.psqlSession();
 	await holder.query(`SELECT pg_advisory_lock(hashtext('${point}'))`);
 	const begun = begin();
-	const pid = await waitUntil(() => cluster.psql(`SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`), 'a session to stop', 120_000);
+	const pid = await waitUntil(() => cluster.psql(`SELECT pid FROM pg_locks WHERE ${lock} AND NOT granted`), 'a session to stop', 120_000);
 	await victims[victim](Number(pid));
 	holder.child.kill('SIGKILL');
 	const result = await begun;
 	// Of a gateway that was killed, the statement ends when the stop point is free.
-	await waitUntil(async () => (await cluster.psql(`SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)) === '0', 'the session to go on', 120_000);
+	await waitUntil(async () => (await cluster.psql(`SELECT count(*) FROM pg_locks WHERE ${lock}`)) === '0', 'the session to go on', 120_000);
 	await setStopPoint(null);
 	return result;
 }

@@ -234,7 +234,7 @@ test('whatever is no published view has one answer', async () => {
 		for (const [name, { key }] of Object.entries(links)) if (name !== 'valid') assert.deepEqual(shown(await get(`/s/${key}${end}`)), unknown, name + end);
 		for (const key of ['', 'x', `${links.valid.key}x`, links.valid.key.slice(1), "';DROP", `${fid}`]) assert.deepEqual(shown(await get(`/s/${encodeURIComponent(key)}${end}`)), unknown, key + end);
 	}
-	assert.equal((await get(`/s/${links.valid.key}.xlsx`)).status, 404);
+	assert.equal((await get(`/s/${links.valid.key}.ods`)).status, 404);
 	// in force at the next request: by HTTP at once, by SQL when the gateway has heard of it
 	assert.equal((await change(fid, links.blocked.link, { blocked: false })).status, 200);
 	assert.equal((await get(`/s/${links.blocked.key}.csv`)).status, 200);

@@ -4,7 +4,7 @@ import { keyOf } from '../../../gateway/web/src/formulas/cells';
 import { ByteReader } from '../../../gateway/web/src/v2/bytes';
 import { readBatches } from '../../../gateway/web/src/v2/edits';
 import { maxCols } from '../../../gateway/web/src/v2/lines';
-import { isProperty, isStructure, type Style } from '../../../gateway/web/src/v2/messages';
+import { isProperty, isStructure, type Place, type Style } from '../../../gateway/web/src/v2/messages';
 import { readLink, withPrefixes } from '../formulas';
 import { asSingle, givesOne, withFunctions } from '../intersection';
 import { Refused } from '../read/refused';
@@ -48,15 +48,19 @@ export class Cells {
 	lastRow = -1;
 	lastCol = -1;
 
-	/** isComputed: the values are those of the contents. */
-	constructor(private readonly isComputed = true) {}
+	/** isComputed: the values are those of the contents. part: only what is behind this place of the sheet, without formulas. */
+	constructor(
+		private readonly isComputed = true,
+		private readonly part?: Place,
+	) {}
 
 	/** A stream of sheet.read_cells(). */
 	add(bytes: Uint8Array): void {
 		for (const { edit } of readBatches(new ByteReader(bytes))) {
 			if (!edit || isStructure(edit) || isProperty(edit)) continue;
-			const { row, col, content = '', style = null } = edit;
-			this.cells.set(keyOf(row, col), { content, style });
+			const { content = '', style = null } = edit;
+			const [row, col] = [edit.row - (this.part?.row ?? 0), edit.col - (this.part?.col ?? 0)];
+			this.cells.set(keyOf(row, col), { content: this.part && content.startsWith('=') ? '' : content, style });
 			if (this.cells.size > mostCells) throw new Refused('workbook_limit', `a sheet has more than ${mostCells} cells`);
 			this.extend(row, col);
 		}

@@ -51,6 +51,7 @@ extern void workbook_import_body_end(Request *request);
 
 /* ---- workbook_export.c ---- */
 extern void route_export_workbook(Request *request);
+extern void route_export_published(Request *request); /* /s/KEY.xlsx */
 
 /* ---- api_versions.c ---- */
 extern bool check_save_version(Request *request); /* {label} */

@@ -1,12 +1,17 @@
 /*
- * workbook_export.c - GET /v2/books/ID.xlsx and /v2/sheets/ID.xlsx: a book or a sheet as a workbook.
+ * workbook_export.c - GET /v2/books/ID.xlsx and /v2/sheets/ID.xlsx: a book or a sheet as a workbook; and /s/KEY.xlsx,
+ * what a link publishes, which is converted on behalf of a guest of the link.
  *
  * Calc makes the file, which is then in the database in parts. They are sent one after the other as the client takes
  * them, and removed with the request.
  */
 #include "http/api/api.h"
 #include "http/api/workbooks.h"
+#include "http/request/range.h"
+#include "http/share/published_links.h"
+#include "http/share/share.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +29,11 @@ typedef struct WorkbookExport
 
 static const char workbook_export_sql[] = "SELECT job_id FROM sheet.workbook_begin($1, $2, NULL, $3)";
 static const char workbook_part_sql[] = "SELECT sheet.workbook_part($1, $2)";
+/* Of two conversions of the same state the bytes may differ: the validator is weak. */
+static const char workbook_published_sql[] =
+	"SELECT link_id, sheet_id, title, index_ok, "
+	"format('W/\"%s-%s-%s\"', sheet.last_seq(sheet_id), sheet.computed_seq(sheet_id), md5(title)) "
+	"FROM sheet.published($1)";
 static const char workbook_book_sql[] = "SELECT name, trashed FROM sheet.book_info($1, $2)";
 
 static void
@@ -112,10 +122,12 @@ workbook_made(Request *request, PGresult *res)
 	workbook_add_headers(request, PQgetvalue(res, 0, WORKBOOK_NAME));
 	request->length = (size_t) atoll(PQgetvalue(res, 0, WORKBOOK_BYTES));
 	request->fill = workbook_fill;
+	if (request->claims.uid < 0)
+		link_uses_add(-request->claims.uid);
 	request_answer(request, 200, WORKBOOK_TYPE, NULL);
 }
 
-/* ---- the route ---- */
+/* ---- the routes ---- */
 
 static void
 workbook_export_begun(Request *request, PGresult *res)
@@ -177,4 +189,41 @@ route_export_workbook(Request *request)
 		return;
 	request->cookie = request->origin != ORIGIN_FOREIGN ? COOKIE_FILES : NULL;
 	request_authenticate(request, workbook_export_authenticated);
+}
+
+static void
+workbook_link_answered(Request *request, PGresult *res)
+{
+	if (!request_succeeded(res))
+		request_sql_error(request, res);
+	else if (PQntuples(res) == 0)
+		published_missing(request);
+	else
+	{
+		request->claims.uid = -atoll(PQgetvalue(res, 0, 0));
+		request->sheet_id = atoll(PQgetvalue(res, 0, 1));
+		if (PQgetvalue(res, 0, 3)[0] == 'f')
+			request_add_header(request, "X-Robots-Tag", "noindex");
+		if (!range_not_modified(request, PQgetvalue(res, 0, 4)))
+			workbook_ask(request, PQgetvalue(res, 0, 2));
+	}
+}
+
+void
+route_export_published(Request *request)
+{
+	char key[PUBLISHED_KEY_CHARS + 1], digest[PUBLISHED_DIGEST_SIZE];
+
+	if (published_key_chars(request->part) != PUBLISHED_KEY_CHARS ||
+		strcmp(request->part + PUBLISHED_KEY_CHARS, ".xlsx") != 0)
+	{
+		published_missing(request);
+		return;
+	}
+	snprintf(key, sizeof(key), "%s", request->part);
+	if (request_own(request, sizeof(WorkbookExport), workbook_free) == NULL)
+		return;
+	published_digest(key, digest);
+	request_query(request, DATABASE_READS, workbook_published_sql, PARAMS(pgparam_text(digest)), REQUEST_TEXT_RAW,
+				  workbook_link_answered);
 }

@@ -12,8 +12,11 @@
 static bool
 range_list_has_etag(const char *list, const char *etag)
 {
-	size_t len = strlen(etag);
+	size_t len;
 
+	if (strncmp(etag, "W/", 2) == 0)
+		etag += 2;
+	len = strlen(etag);
 	for (list += strspn(list, ", \t"); *list != '\0'; list += strspn(list, ", \t"))
 	{
 		const char *end;

@@ -3,6 +3,7 @@
  *
  *   /s/KEY                     a page without accounts, whose table is complete without a script
  *   /s/KEY.csv, .tsv, .json    the same for programs, and for pages of any site
+ *   /s/KEY.xlsx                the same as a workbook, by route_export_published()
  *
  * The key is that of a share link for viewers without a password. Anything else has one answer, 404, after the same
  * question to the database. What a key opens is kept by published_links.c, and the table by ws/cache/cached_range.c,
@@ -15,6 +16,7 @@
  * itself, none within the page, and one style sheet by its digest.
  */
 #include "common/edit_codec.h"
+#include "http/api/api.h"
 #include "http/request/error_page.h"
 #include "http/request/range.h"
 #include "http/routes/routes.h"
@@ -98,10 +100,18 @@ published_form(const char *path)
 	return form;
 }
 
+static bool
+published_is_workbook(const char *path)
+{
+	const char *dot = strrchr(path, '.');
+
+	return dot != NULL && strcmp(dot, ".xlsx") == 0;
+}
+
 bool
 published_is_for_programs(const char *path)
 {
-	return published_form(path) > 0;
+	return published_form(path) > 0 || published_is_workbook(path);
 }
 
 /* Reads the path behind "/s/". False: it is none. */
@@ -152,15 +162,17 @@ published_put_page_head(Buf *to, const PublishedLink *link, const char *etag)
 	buf_puts(to, "<script type=\"module\" src=\"/published.js\"></script></head><body><header><h1>");
 	buf_put_html(to, link->title, strlen(link->title));
 	buf_printf(
-		to, "</h1><nav><a href=\"/s/%s.csv\">CSV</a><a href=\"/s/%s.json\">JSON</a></nav></header><main data-etag=\"",
-		link->key, link->key);
+		to,
+		"</h1><nav><a href=\"/s/%s.csv\">CSV</a><a href=\"/s/%s.json\">JSON</a><a href=\"/s/%s.xlsx\">XLSX</a></nav>"
+		"</header><main data-etag=\"",
+		link->key, link->key, link->key);
 	buf_put_html(to, etag, strlen(etag));
 	buf_puts(to, "\">\n");
 }
 
 /* ---- answers ---- */
 
-static void
+void
 published_missing(Request *request)
 {
 	request_add_header(request, "Cache-Control", "no-cache");
@@ -366,8 +378,14 @@ published_ask(Request *request)
 void
 route_published(Request *request)
 {
-	Published *view = request_own(request, sizeof(Published), published_free);
+	Published *view;
 
+	if (published_is_workbook(request->part))
+	{
+		route_export_published(request);
+		return;
+	}
+	view = request_own(request, sizeof(Published), published_free);
 	if (view == NULL)
 		return;
 	if (!published_read_path(request, view))

@@ -30,8 +30,10 @@ extern void route_link_cells(Request *request);
 /* Counts a use of the link. The database hears of it within some seconds. */
 extern void link_uses_add(int64_t link_id);
 
-/* published.c: GET /s/KEY, /s/KEY.csv, .tsv and .json */
+/* published.c: GET /s/KEY, /s/KEY.csv, .tsv, .json and .xlsx */
 extern void route_published(Request *request);
+/* Answers that the key publishes nothing. */
+extern void published_missing(Request *request);
 /* The path is of one of the forms for programs, which pages of any site may read. */
 extern bool published_is_for_programs(const char *path);
 
