@@ -113,8 +113,8 @@ CREATE FUNCTION sheet.link_place(sheet_id bigint, link_id bigint, OUT ref text, 
 	OUT rows integer, OUT cols integer)
 	RETURNS record LANGUAGE c STRICT STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_link_place';
 COMMENT ON FUNCTION sheet.link_place(bigint, bigint) IS
-	'Internal: where the rectangle of a link is. ref is empty if no cell of it is left; null: the '
-	'link has none.';
+	'Where the rectangle of a link is. ref is empty if no cell of it is left; null: the link has '
+	'none. For gateways.';
 
 -- ---- for gateways ----
 
