@@ -35,6 +35,8 @@ export interface Place {
 export interface Picture extends StoredFile, Place {
 	/** Of the file: image/png. */
 	type: string;
+	/** Those with greater numbers are before the others. */
+	order: number;
 	/** Of dataNames. */
 	data: Record<string, string>;
 	/** The element pic: names, what is shown of the picture, borders, effects. */
@@ -67,11 +69,12 @@ export const isPictureTree = (value: unknown): value is Tree =>
 /** Others may have set any value. */
 function isPicture(value: unknown): value is Picture {
 	if (typeof value !== 'object' || value === null) return false;
-	const { file, key, type, anchor, from, to, span, size, edit, data, picture } = value as Record<string, unknown>;
+	const { file, key, type, order, anchor, from, to, span, size, edit, data, picture } = value as Record<string, unknown>;
 	return (
 		[file, key].every((text) => typeof text === 'string') &&
 		typeof type === 'string' &&
 		suffixOf(type) !== undefined &&
+		Number.isInteger(order) &&
 		anchors.some((one) => one === anchor) &&
 		isPoint(from) &&
 		isPoint(anchor === 'twoCell' ? to : size) &&
@@ -82,8 +85,9 @@ function isPicture(value: unknown): value is Picture {
 	);
 }
 
-/** The pictures of a sheet, each with its property. */
+/** The pictures of a sheet in their order, each with its property. */
 export const picturesOf = (properties: PropertySet): { picture: Picture; property: PropertyEdit }[] =>
 	properties
 		.of(keys.picture)
-		.flatMap((property) => (Array.isArray(property.value) ? property.value : []).filter(isPicture).map((picture) => ({ picture, property })));
+		.flatMap((property) => (Array.isArray(property.value) ? property.value : []).filter(isPicture).map((picture) => ({ picture, property })))
+		.sort((a, b) => a.picture.order - b.picture.order);

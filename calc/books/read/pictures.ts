@@ -41,6 +41,7 @@ const bytesOf = (picture: Found['picture']): number => Buffer.byteLength(JSON.st
 
 class TabPictures {
 	places: Place[] = [];
+	private order = 0;
 
 	constructor(
 		readonly tab: string,
@@ -80,7 +81,7 @@ class TabPictures {
 		if (type === undefined) return this.lose('pictures of other formats');
 		if (this.zip.size(part) > mostFileBytes) return this.lose(`pictures of more than ${mostFileBytes >> 20} MB`);
 		if (isLink) this.lose('links of pictures');
-		this.put(range, { part, picture: { type, ...place, data, picture } }, places);
+		this.put(range, { part, picture: { type, order: this.order++, ...place, data, picture } }, places);
 	}
 
 	private put(range: Range, found: Found, places: Map<string, Place>): void {
