@@ -1,7 +1,14 @@
 // pictures.test.ts - pictures of workbooks as files and properties of sheets, and back (calc/books), without a database.
 import { createHash, randomBytes } from 'node:crypto';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { buildSync } from 'esbuild';
 import { describe, expect, test } from 'vitest';
 import { ZipFile } from 'yazl';
+import { Conversion } from '../../../../calc/books/conversion';
+import type { FromChild } from '../../../../calc/books/messages';
 import { type Picture, picturesOf } from '../../../../calc/books/pictures';
 import { type NotCarried, Refused } from '../../../../calc/books/read/refused';
 import { WorkbookReader } from '../../../../calc/books/read/workbook';
@@ -362,6 +369,50 @@ describe('values of properties that others have set', () => {
 		expect([gone.tabs, gone.lost]).toEqual([[[]], []]);
 		expect((await read(await written({ tabs: below, files: first.files }))).tabs).toEqual([[]]);
 	});
+});
+
+test('a process stores a picture in parts, and takes it in parts', async () => {
+	const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'pictures-'));
+	try {
+		const script = path.join(directory, 'child.mjs');
+		const banner = { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" };
+		const [entry, modules] = ['../../../../calc/books/child.ts', '../../node_modules'].map((name) => fileURLToPath(new URL(name, import.meta.url)));
+		buildSync({ entryPoints: [entry!], nodePaths: [modules!], bundle: true, platform: 'node', format: 'esm', outfile: script, banner });
+		const large = randomBytes(600_000);
+		const bytes = await workbook(one(pic()) + one(pic({ embed: 'r:embed="rId2"' }), 9), {
+			images: ['../media/image1.png', '../media/none.gif'],
+			parts: { 'xl/media/image1.png': large, 'xl/media/none.gif': 'x' },
+		});
+		const told: FromChild[] = [];
+		const reading = new Conversion(pathToFileURL(script), 256, async (message) => {
+			told.push(message);
+			if (message.t === 'beginFile') await reading.post({ t: 'answer', answer: message.type === 'image/gif' ? null : message.name });
+			if (message.t === 'endFile') await reading.post({ t: 'answer', answer: 'key' });
+		});
+		for (let at = 0; at < bytes.length; at += 100_000) await reading.post({ t: 'bytes', bytes: bytes.subarray(at, at + 100_000) });
+		await reading.post({ t: 'read', uid: 1 });
+		expect(await reading.done).toMatchObject({ lost: [{ what: 'pictures for which the account has no room' }], kept: [{ what: 'pictures', count: 1 }] });
+		const kinds = told.map(({ t }) => t);
+		expect(kinds).toEqual(['tab', 'endTab', 'again', 'beginFile', 'fileBytes', 'fileBytes', 'fileBytes', 'endFile', 'beginFile', 'edits', 'read']);
+		const parts = told.flatMap((message) => (message.t === 'fileBytes' ? [message.bytes] : []));
+		expect([parts.map(({ length }) => length), Buffer.concat(parts).equals(large)]).toEqual([[262_144, 262_144, 75_712], true]);
+
+		const chunks: Uint8Array[] = [];
+		const writing = new Conversion(pathToFileURL(script), 256, async (message) => void (message.t === 'file' && chunks.push(message.bytes)));
+		await writing.post({ t: 'write', names: ['Tab'] });
+		// A stored property has a seq before it, where a batch of one edit has a head.
+		const [batch] = told.flatMap((message) => (message.t === 'edits' ? [message.bytes] : []));
+		const properties = Buffer.concat([Buffer.of(0), batch!.subarray(4)]);
+		await writing.post({ t: 'tab', name: 'Tab', colour: null, hidden: false, properties, isComputed: true });
+		await writing.post({ t: 'picture', key: 'key', type: 'image/png' });
+		for (const part of [...parts, new Uint8Array()]) await writing.post({ t: 'pictureBytes', bytes: part });
+		await writing.post({ t: 'end' });
+		await writing.done;
+		const again = await read(Buffer.concat(chunks));
+		expect([again.lost, again.files.map((file) => file.bytes.equals(large))]).toEqual([[], [true]]);
+	} finally {
+		fs.rmSync(directory, { recursive: true });
+	}
 });
 
 test('a damaged drawing is read, or refused', async () => {
