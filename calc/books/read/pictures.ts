@@ -42,6 +42,8 @@ const bytesOf = (picture: Found['picture']): number => Buffer.byteLength(JSON.st
 class TabPictures {
 	places: Place[] = [];
 	private order = 0;
+	/** Ids of relations. */
+	private readonly embedded = new Set<string>();
 
 	constructor(
 		readonly tab: string,
@@ -70,9 +72,12 @@ class TabPictures {
 		for (const place of places.values())
 			if (room.properties-- > 0 && (room.bytes -= place.bytes) >= 0) this.places.push(place);
 			else this.lose('pictures', place.found.length);
+		// Pictures name them in addition to others, for later programs.
+		for (const [id, { target }] of relations) if (/\.svg$/i.test(target) && !this.embedded.has(id)) this.lose('vector forms of pictures');
 	}
 
 	private take({ range, place, data, picture, embed, isLink }: Drawn, relations: ReadonlyMap<string, Relation>, places: Map<string, Place>): void {
+		this.embedded.add(embed ?? '');
 		const relation = relations.get(embed ?? '');
 		if (relation?.external || (isLink && !relation)) return this.lose('pictures that are links');
 		if (!relation || !this.zip.has(relation.target)) return this.lose('pictures that are missing');

@@ -270,11 +270,12 @@ test('what is no picture with bytes is listed, each kind by its name', async () 
 		one('<xdr:pic macro="run"><xdr:spPr/></xdr:pic>'),
 		pic(),
 	].join('');
-	const images = ['../media/image1.png', '../media/none.png', '../../../etc/passwd', '../media/image1.svg'];
+	const images = ['../media/image1.png', '../media/none.png', '../../../etc/passwd', '../media/image1.svg', '../media/image2.svg'];
 	const all = await read(await workbook(drawing, { images, more: external, parts: { 'xl/media/image1.svg': '<svg/>' } }));
 	expect(losses(all)).toEqual({
 		'pictures that are missing': 4,
 		'pictures of other formats': 1,
+		'vector forms of pictures': 1,
 		'pictures that are links': 2,
 		'pictures without a place': 3,
 		'pictures in groups': 1,
