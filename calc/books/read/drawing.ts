@@ -156,12 +156,12 @@ export class DrawingReader {
 		} else if (name === 'grpSp') this.groups--;
 		else if (name === 'from' || name === 'to') this.marker = undefined;
 		else if (this.marker) this.marker[name as keyof Marker] = numberOf(this.number) ?? NaN;
-		else if (Object.hasOwn(kinds, name)) this.end();
+		else if (Object.hasOwn(kinds, name) && this.anchor) this.end(this.anchor);
 	}
 
-	private end(): void {
-		const { data, picture, embed, isLink } = this.anchor!;
-		const placed = placeOf(this.anchor!);
+	private end(anchor: Anchor): void {
+		const { data, picture, embed, isLink } = anchor;
+		const placed = placeOf(anchor);
 		this.anchor = undefined;
 		if (!picture) return;
 		if (!isPictureTree(picture)) this.lose('pictures');

@@ -267,6 +267,7 @@ test('what is no picture with bytes is listed, each kind by its name', async () 
 		two('<xdr:sp><xdr:spPr><a:ext cx="1" cy="1"/></xdr:spPr></xdr:sp>'),
 		two('<xdr:cxnSp/>'),
 		one(pic({ embed: 'r:embed="rId1" r:link="rId90"', inside: '<a:hlinkClick r:id="rId90"/>' })),
+		one(one('')),
 		one('<xdr:pic macro="run"><xdr:spPr/></xdr:pic>'),
 		pic(),
 	].join('');
