@@ -74,7 +74,7 @@ export class WorkbookPictures {
 			const name = `xdr:${picture.anchor}Anchor`;
 			const embed = `rId${parts.indexOf(this.parts.get(picture.key)!) + 1}`;
 			const inside = placeXml(picture, property) + pictureXml(picture.picture, { id: i + 2, embed });
-			return `<${name}${attributes({ editAs: picture.edit })}>${inside}<xdr:clientData${attributes(Object.fromEntries(dataNames.map((one) => [one, picture.data[one]])))}/></${name}>`;
+			return `<${name}${attributes({ editAs: picture.anchor === 'twoCell' ? picture.edit : undefined })}>${inside}<xdr:clientData${attributes(Object.fromEntries(dataNames.map((one) => [one, picture.data[one]])))}/></${name}>`;
 		});
 		const relations = parts.map(
 			(part, i) => `<Relationship${attributes({ Id: `rId${i + 1}`, Type: `${namespaces.relations}/image`, Target: `../media/${part}` })}/>`,

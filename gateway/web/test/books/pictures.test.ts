@@ -373,6 +373,11 @@ describe('values of properties that others have set', () => {
 	});
 });
 
+test('pictures in headers are listed', async () => {
+	const sheet = `<worksheet ${main} xmlns:r="${types}"><sheetData/><legacyDrawingHF r:id="rId9"/></worksheet>`;
+	expect(losses(await read(await workbook('', { parts: { 'xl/worksheets/sheet1.xml': sheet } })))).toEqual({ 'pictures in headers': 1 });
+});
+
 test('a process stores a picture in parts, and takes it in parts', async () => {
 	const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'pictures-'));
 	try {
