@@ -138,6 +138,18 @@ describe('a workbook with pictures', () => {
 	});
 });
 
+test('the name of a file does not open it without its key, whoever has set the property', async () => {
+	const [{ id: source }] = (await done(makeWorkbook(), 'source')).tabs;
+	const [{ value: [picture] }] = await cluster.rows(`SELECT value FROM sheet.properties(${source}) WHERE key = 'xlsx.picture' AND target = 'C21'`);
+	const own = await cluster.psql(`SELECT sheet.create('own', as_uid => ${ben.uid})`);
+	const exported = async (value) => {
+		await cluster.psql(`SELECT sheet.set_property(${own}, 'A1', 'xlsx.picture', '${JSON.stringify(value).replaceAll("'", "''")}')`);
+		return picturesOf(await download(`sheets/${own}`, ben)).own.length;
+	};
+	assert.equal(await exported([picture]), 1);
+	assert.equal(await exported([{ ...picture, key: 'x'.repeat(32) }, { ...picture, file: 'other.png' }, { ...picture, key: "'; --" }]), 0);
+});
+
 describe('the quota of files', () => {
 	after(() => cluster.psql('ALTER DATABASE sheets RESET pg_sheet.file_quota'));
 
