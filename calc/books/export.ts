@@ -2,7 +2,7 @@
 import pg from 'pg';
 import { socketOf } from '../database';
 import type { Conversion } from './conversion';
-import { FileReader } from './files';
+import { FileSender } from './files';
 import { transactionSql, type Work } from './jobs';
 import type { FromChild } from './messages';
 
@@ -38,7 +38,7 @@ const stream = (client: pg.Client, text: string, values: unknown[], visit: (row:
 	});
 
 /** The tab, as the child takes it. */
-async function exportTab(client: pg.Client, conversion: Conversion, files: FileReader, { sheet_id: sheet, name, colour, hidden }: Tab): Promise<void> {
+async function exportTab(client: pg.Client, conversion: Conversion, files: FileSender, { sheet_id: sheet, name, colour, hidden }: Tab): Promise<void> {
 	const { rows } = await client.query('SELECT p.properties, p.seq, sheet.computed_seq($1) AS computed FROM sheet.read_properties($1) p', [sheet]);
 	const [{ properties, seq, computed }] = rows;
 	await conversion.post({ t: 'tab', name, colour, hidden, properties, isComputed: computed === seq });
@@ -64,7 +64,7 @@ export async function exportWorkbook({ job, client, worker, database, convert }:
 	// A workbook has a tab at least.
 	await conversion.post({ t: 'write', names: tabs.length === 0 ? ['Sheet1'] : tabs.map(({ name }) => name) });
 	if (tabs.length === 0) await conversion.post({ t: 'tab', name: 'Sheet1', colour: null, hidden: false, properties: null, isComputed: true });
-	const files = new FileReader(client, conversion);
+	const files = new FileSender(client, conversion);
 	for (const tab of tabs) await exportTab(client, conversion, files, tab);
 	await client.query('COMMIT');
 	await conversion.post({ t: 'end' });

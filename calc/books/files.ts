@@ -58,7 +58,7 @@ export class FileWriter {
 }
 
 /** Gives a conversion the files that properties name, each once. Those that are gone, or too many, are left out. */
-export class FileReader {
+export class FileSender {
 	private readonly asked = new Set<string>();
 	private bytes = 0;
 

@@ -40,28 +40,29 @@ export interface Room {
 const bytesOf = (picture: Found['picture']): number => Buffer.byteLength(JSON.stringify({ ...picture, ...someFile })) + 1;
 
 class TabPictures {
-	places: Place[] = [];
+	/** By their ranges. */
+	readonly places = new Map<string, Place>();
 	private order = 0;
 	/** Ids of relations. */
 	private readonly embedded = new Set<string>();
 
 	constructor(
 		readonly tab: string,
+		private readonly room: Room,
 		private readonly zip: Zip,
 		private readonly losses: Losses,
 		/** Counts those of the workbook: false if there are too many. */
 		private readonly count: () => boolean,
 	) {}
 
-	lose(what: string, count = 1): void {
-		this.losses.add(this.tab, what, count);
+	lose(what: string): void {
+		this.losses.add(this.tab, what);
 	}
 
 	/** relations: of the drawing. */
-	async read(drawing: string, relations: ReadonlyMap<string, Relation>, room: Room): Promise<void> {
-		const places = new Map<string, Place>();
+	async read(drawing: string, relations: ReadonlyMap<string, Relation>): Promise<void> {
 		const reader = new DrawingReader(
-			(drawn) => this.take(drawn, relations, places),
+			(drawn) => this.take(drawn, relations),
 			(what) => this.lose(what),
 		);
 		await readXml(this.zip, drawing, {
@@ -69,14 +70,11 @@ class TabPictures {
 			text: (text) => reader.text(text),
 			close: (name) => reader.close(name),
 		});
-		for (const place of places.values())
-			if (room.properties-- > 0 && (room.bytes -= place.bytes) >= 0) this.places.push(place);
-			else this.lose('pictures', place.found.length);
 		// Pictures name them in addition to others, for later programs.
 		for (const [id, { target }] of relations) if (/\.svg$/i.test(target) && !this.embedded.has(id)) this.lose('vector forms of pictures');
 	}
 
-	private take({ range, place, data, picture, embed, isLink }: Drawn, relations: ReadonlyMap<string, Relation>, places: Map<string, Place>): void {
+	private take({ range, place, data, picture, embed, isLink }: Drawn, relations: ReadonlyMap<string, Relation>): void {
 		this.embedded.add(embed ?? '');
 		const relation = relations.get(embed ?? '');
 		if (relation?.external || (isLink && !relation)) return this.lose('pictures that are links');
@@ -86,15 +84,21 @@ class TabPictures {
 		if (type === undefined) return this.lose('pictures of other formats');
 		if (this.zip.size(part) > mostFileBytes) return this.lose(`pictures of more than ${mostFileBytes >> 20} MB`);
 		if (isLink) this.lose('links of pictures');
-		this.put(range, { part, picture: { type, order: this.order++, ...place, data, picture } }, places);
+		this.put(range, { part, picture: { type, order: this.order++, ...place, data, picture } });
 	}
 
-	private put(range: Range, found: Found, places: Map<string, Place>): void {
+	private put(range: Range, found: Found): void {
 		const name = Object.values(range).join();
-		const place = places.get(name) ?? { range, found: [], bytes: keys.picture.length + 2 };
+		const before = this.places.get(name);
+		const place = before ?? { range, found: [], bytes: keys.picture.length + 2 };
 		const bytes = bytesOf(found.picture);
-		if (bytes > mostBytes || place.bytes + bytes > mostCellBytes || !this.count()) return this.lose('pictures');
-		places.set(name, place);
+		const [taken, properties] = before ? [bytes, 0] : [place.bytes + bytes, 1];
+		const fits = bytes <= mostBytes && place.bytes + bytes <= mostCellBytes;
+		const hasRoom = taken <= this.room.bytes && properties <= this.room.properties;
+		if (!fits || !hasRoom || !this.count()) return this.lose('pictures');
+		this.room.bytes -= taken;
+		this.room.properties -= properties;
+		this.places.set(name, place);
 		place.found.push(found);
 		place.bytes += bytes;
 	}
@@ -111,21 +115,21 @@ export class Pictures {
 	) {}
 
 	/** Those of the next tab. */
-	tab(name: string): TabPictures {
-		const pictures = new TabPictures(name, this.zip, this.losses, () => this.pictures++ < mostPictures);
+	tab(name: string, room: Room): TabPictures {
+		const pictures = new TabPictures(name, room, this.zip, this.losses, () => this.pictures++ < mostPictures);
 		this.tabs.push(pictures);
 		return pictures;
 	}
 
 	/** Stores what all tabs have. */
 	async store(taker: Taker): Promise<void> {
-		for (const [i, { tab, places }] of this.tabs.entries()) {
-			if (places.length === 0) continue;
+		for (const [i, tab] of this.tabs.entries()) {
+			if (tab.places.size === 0) continue;
 			await taker.again(i);
-			const edits = await this.storeTab(this.tabs[i]!, taker);
+			const edits = await this.storeTab(tab, taker);
 			if (edits.length > 0) await taker.edits(edits);
 			const count = edits.reduce((sum, { value }) => sum + (value as Picture[]).length, 0);
-			if (count > 0) this.losses.keep(tab, 'pictures', count);
+			if (count > 0) this.losses.keep(tab.tab, 'pictures', count);
 		}
 	}
 
@@ -133,7 +137,7 @@ export class Pictures {
 	private async storeTab(tab: TabPictures, taker: Taker): Promise<PropertyEdit[]> {
 		const files = new Map<string, StoredFile | string>();
 		const edits: PropertyEdit[] = [];
-		for (const { range, found } of tab.places) {
+		for (const { range, found } of tab.places.values()) {
 			const value: Picture[] = [];
 			for (const { part, picture } of found) {
 				const file = files.get(part) ?? (await this.storeFile(part, picture.type, files.size + 1, taker));

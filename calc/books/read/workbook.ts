@@ -283,10 +283,10 @@ export class WorkbookReader {
 
 	/** What the tab refers to, and was not read: pictures are kept. */
 	private async readOthers(tab: string, relations: Map<string, Relation>, room: Room): Promise<void> {
-		const pictures = this.pictures.tab(tab);
+		const pictures = this.pictures.tab(tab, room);
 		for (const { type, target, external } of relations.values()) {
 			this.losePart(tab, type);
-			if (type === 'drawing' && !external && this.zip.has(target)) await pictures.read(target, await readRelations(this.zip, target), room);
+			if (type === 'drawing' && !external && this.zip.has(target)) await pictures.read(target, await readRelations(this.zip, target));
 		}
 	}
 }

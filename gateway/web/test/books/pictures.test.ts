@@ -229,6 +229,12 @@ describe('a picture', () => {
 		await isEqual(first);
 	});
 
+	test('of a second drawing of the tab is kept, too', async () => {
+		const first = relation('rId1', 'drawing', '../drawings/drawing1.xml') + relation('rId2', 'drawing', '../drawings/drawing1.xml');
+		const both = await read(await workbook(one(pic()), { parts: { 'xl/worksheets/_rels/sheet1.xml.rels': relations(first) } }));
+		expect([both.files.length, both.kept, placesOf(both)[0]![0]!.length]).toEqual([1, [{ tab: 'Tab1', what: 'pictures', count: 2 }], 3]);
+	});
+
 	test('of two forms, the first one that is known counts', async () => {
 		const either = (choice: string, fallback: string) =>
 			`<mc:AlternateContent><mc:Choice Requires="a14">${choice}</mc:Choice><mc:Fallback>${fallback}</mc:Fallback></mc:AlternateContent>`;
