@@ -8,7 +8,8 @@ import { readStoredProperties, writeEdits } from '../../gateway/web/src/v2/edits
 import type { Edit } from '../../gateway/web/src/v2/messages';
 import { PropertySet } from '../../gateway/web/src/v2/properties';
 import { Flow } from './flow';
-import type { FromChild, ToChild } from './messages';
+import type { FileHead, FromChild, ToChild } from './messages';
+import type { StoredFile } from './pictures';
 import { Refused } from './read/refused';
 import { WorkbookReader } from './read/workbook';
 import { Cells } from './write/cells';
@@ -51,6 +52,39 @@ function batchOf(uid: number, edits: Edit[]): Uint8Array {
 	return to.finish();
 }
 
+/** Bytes as parts of one size; the last one may be shorter. */
+async function* inParts(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
+	let waiting: Uint8Array[] = [];
+	let length = 0;
+	for await (const chunk of chunks) {
+		waiting.push(chunk);
+		length += chunk.length;
+		if (length < partBytes) continue;
+		const bytes = Buffer.concat(waiting);
+		let at = 0;
+		for (; bytes.length - at >= partBytes; at += partBytes) yield bytes.subarray(at, at + partBytes);
+		waiting = [bytes.subarray(at)];
+		length = bytes.length - at;
+	}
+	if (length > 0) yield Buffer.concat(waiting);
+}
+
+let answered: (answer: string | null) => void;
+
+/** Sends what calc answers. */
+async function ask(message: FromChild): Promise<string | null> {
+	const answer = new Promise<string | null>((resolve) => (answered = resolve));
+	await send(message);
+	return answer;
+}
+
+async function sendFile(file: FileHead, bytes: AsyncIterable<Uint8Array>): Promise<StoredFile | null> {
+	const name = await ask({ t: 'beginFile', ...file });
+	if (name === null) return null;
+	for await (const part of inParts(bytes)) await send({ t: 'fileBytes', bytes: part });
+	return { file: name, key: (await ask({ t: 'endFile' }))! };
+}
+
 const received: Uint8Array[] = [];
 
 async function read(uid: number): Promise<void> {
@@ -58,6 +92,8 @@ async function read(uid: number): Promise<void> {
 		tab: (name) => send({ t: 'tab', name }),
 		edits: (edits) => send({ t: 'edits', bytes: batchOf(uid, edits) }),
 		endTab: (colour, hidden) => send({ t: 'endTab', colour, hidden }),
+		again: (tab) => send({ t: 'again', tab }),
+		file: sendFile,
 	});
 	await send({ t: 'read', lost, kept });
 }
@@ -66,21 +102,8 @@ let writer: WorkbookWriter;
 let tab: Tab | undefined;
 let output: Promise<void>;
 
-/** The file, in parts of one size. */
 async function sendOutput(): Promise<void> {
-	let parts: Buffer[] = [];
-	let length = 0;
-	for await (const chunk of writer.output) {
-		parts.push(chunk as Buffer);
-		length += (chunk as Buffer).length;
-		if (length < partBytes) continue;
-		const bytes = Buffer.concat(parts);
-		let at = 0;
-		for (; bytes.length - at >= partBytes; at += partBytes) await send({ t: 'file', bytes: bytes.subarray(at, at + partBytes) });
-		parts = [bytes.subarray(at)];
-		length = bytes.length - at;
-	}
-	if (length > 0) await send({ t: 'file', bytes: Buffer.concat(parts) });
+	for await (const bytes of inParts(writer.output)) await send({ t: 'file', bytes });
 }
 
 async function endTab(): Promise<void> {
@@ -110,6 +133,10 @@ async function take(message: ToChild): Promise<void> {
 			return tab!.cells.add(message.bytes);
 		case 'values':
 			return tab!.cells.addValues(message.bytes);
+		case 'picture':
+			return writer.pictures.begin(message.key, message.type);
+		case 'pictureBytes':
+			return writer.pictures.add(message.bytes);
 		case 'end':
 			await endTab();
 			await writer.end();
@@ -122,6 +149,11 @@ async function take(message: ToChild): Promise<void> {
 let queue = Promise.resolve();
 process.on('message', (message: ToChild | { t: 'took' }) => {
 	if (message.t === 'took') return flow.took();
+	// Who asks for it is not in the queue's way.
+	if (message.t === 'answer') {
+		answered(message.answer);
+		return tell({ t: 'took' });
+	}
 	queue = queue
 		.then(() => take(message))
 		.then(

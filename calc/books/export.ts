@@ -2,6 +2,7 @@
 import pg from 'pg';
 import { socketOf } from '../database';
 import type { Conversion } from './conversion';
+import { FileSender } from './files';
 import { type Job, transactionSql, type Work } from './jobs';
 import type { FromChild } from './messages';
 
@@ -43,10 +44,11 @@ const stream = (client: pg.Client, text: string, values: unknown[], visit: (row:
 	});
 
 /** The tab, as the child takes it. */
-async function exportTab(client: pg.Client, conversion: Conversion, { sheet_id: sheet, name, colour, hidden }: Tab): Promise<void> {
+async function exportTab(client: pg.Client, conversion: Conversion, files: FileSender, { sheet_id: sheet, name, colour, hidden }: Tab): Promise<void> {
 	const { rows } = await client.query('SELECT p.properties, p.seq, sheet.computed_seq($1) AS computed FROM sheet.read_properties($1) p', [sheet]);
 	const [{ properties, seq, computed }] = rows;
 	await conversion.post({ t: 'tab', name, colour, hidden, properties, isComputed: computed === seq });
+	if (properties) await files.send(properties);
 	const read = async (t: 'cells' | 'values') =>
 		stream(client, 'SELECT cells FROM sheet.read_cells($1, NULL, NULL, NULL, NULL, $2, $3)', [sheet, chunkBytes, t === 'values'], async ({ cells }) => {
 			if (cells) await conversion.post({ t, bytes: cells });
@@ -63,7 +65,8 @@ async function exportTabs(client: pg.Client, conversion: Conversion, { uid, targ
 	// A workbook has a tab at least.
 	await conversion.post({ t: 'write', names: tabs.length === 0 ? ['Sheet1'] : tabs.map(({ name }) => name) });
 	if (tabs.length === 0) await conversion.post({ t: 'tab', name: 'Sheet1', colour: null, hidden: false, properties: null, isComputed: true });
-	for (const tab of tabs) await exportTab(client, conversion, tab);
+	const files = new FileSender(client, conversion);
+	for (const tab of tabs) await exportTab(client, conversion, files, tab);
 	await client.query('COMMIT');
 	return kind === 'book' ? (book?.name ?? 'book') : tabs[0]!.name;
 }

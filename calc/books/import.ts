@@ -1,4 +1,5 @@
 // import.ts - a workbook becomes a book of the account, in one transaction: all of it is there, or nothing.
+import { FileWriter } from './files';
 import { transactionSql, type Work } from './jobs';
 import type { FromChild } from './messages';
 
@@ -11,6 +12,7 @@ export async function importWorkbook({ job, client, worker, convert }: Work): Pr
 	const renamed: string[] = [];
 	/** Hidden when all are there: the last visible tab of a book cannot be. */
 	const hidden: unknown[] = [];
+	const file = new FileWriter(client, uid);
 
 	/** Names of tabs differ in more than case, which the database decides. */
 	const freeName = async (wanted: string): Promise<string> => {
@@ -36,6 +38,16 @@ export async function importWorkbook({ job, client, worker, convert }: Work): Pr
 			case 'endTab':
 				if (message.colour) await client.query('SELECT sheet.change_tab($1, $2, as_uid => $3)', [sheet, message.colour, uid]);
 				if (message.hidden) hidden.push(sheet);
+				return;
+			case 'again':
+				sheet = tabs[message.tab]!.id;
+				return;
+			case 'beginFile':
+				return conversion.post({ t: 'answer', answer: await file.begin(sheet, message) });
+			case 'fileBytes':
+				return file.put(message.bytes);
+			case 'endFile':
+				return conversion.post({ t: 'answer', answer: await file.end() });
 		}
 	};
 

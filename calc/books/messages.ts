@@ -3,6 +3,14 @@
 import type { Place } from '../../gateway/web/src/v2/messages';
 import type { Code, NotCarried, Where } from './read/refused';
 
+/** What a file of a sheet is. */
+export interface FileHead {
+	name: string;
+	/** Of its content: image/png. */
+	type: string;
+	size: number;
+}
+
 export type ToChild =
 	/** The next bytes of the file. */
 	| { t: 'bytes'; bytes: Uint8Array }
@@ -15,8 +23,13 @@ export type ToChild =
 	/** Streams of sheet.read_cells() of the tab that was named last: contents, then values of formulas. */
 	| { t: 'cells'; bytes: Uint8Array }
 	| { t: 'values'; bytes: Uint8Array }
+	/** A picture that tabs name by its key. Its bytes follow in parts, and a part without bytes. */
+	| { t: 'picture'; key: string; type: string }
+	| { t: 'pictureBytes'; bytes: Uint8Array }
 	/** There are no more tabs. */
-	| { t: 'end' };
+	| { t: 'end' }
+	/** What a message asks for. */
+	| { t: 'answer'; answer: string | null };
 
 export type FromChild =
 	/** The next tab of the workbook that is read. */
@@ -24,6 +37,13 @@ export type FromChild =
 	/** Edits of this tab, as sheet.apply() takes them. */
 	| { t: 'edits'; bytes: Uint8Array }
 	| { t: 'endTab'; colour: string | null; hidden: boolean }
+	/** What follows is of the tab with this number. */
+	| { t: 'again'; tab: number }
+	/** Begins a file of the tab, and asks for its name; null: there is no room for it. */
+	| ({ t: 'beginFile' } & FileHead)
+	| { t: 'fileBytes'; bytes: Uint8Array }
+	/** All bytes are there. Asks for its key. */
+	| { t: 'endFile' }
 	| { t: 'read'; lost: NotCarried[]; kept: NotCarried[] }
 	/** The next bytes of the workbook that is written. */
 	| { t: 'file'; bytes: Uint8Array }

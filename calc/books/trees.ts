@@ -12,6 +12,7 @@ export const keys = {
 	filter: 'xlsx.filter',
 	page: 'xlsx.page',
 	names: 'xlsx.names',
+	picture: 'xlsx.picture',
 };
 
 /** Elements of a tab's page, in their order. */

@@ -51,7 +51,7 @@ const counted: Record<string, string> = {
 	...{ cfRule: 'conditional formats', dataValidation: 'validations', sparkline: 'sparklines', protectedRange: 'protection' },
 	...{ sheetProtection: 'protection', tablePart: 'tables', scenario: 'scenarios', picture: 'background pictures', oleObject: 'embedded objects' },
 	...{ control: 'controls' },
-	...{ customSheetView: 'views', slicerRef: 'slicers', phoneticPr: '', drawing: '', legacyDrawing: '' },
+	...{ legacyDrawingHF: 'pictures in headers', customSheetView: 'views', slicerRef: 'slicers', phoneticPr: '', drawing: '', legacyDrawing: '' },
 };
 
 export class TabReader {

@@ -2,8 +2,11 @@
 import path from 'node:path';
 import type { Edit } from '../../../gateway/web/src/v2/messages';
 import { mostTabs, own } from '../formats';
+import type { FileHead } from '../messages';
+import type { StoredFile } from '../pictures';
 import { Colours } from './colours';
 import { Kept, type KeptName } from './kept';
+import { Pictures, type Room } from './pictures';
 import { Losses, type NotCarried, Refused } from './refused';
 import { type Links, TabReader } from './sheet';
 import { Strings } from './strings';
@@ -18,6 +21,10 @@ export interface Taker {
 	edits(edits: Edit[]): Promise<void>;
 	/** All of it is there. */
 	endTab(colour: string | null, hidden: boolean): Promise<void>;
+	/** What follows is of this tab, which has ended: its number from 0. */
+	again(tab: number): Promise<void>;
+	/** A file of the tab; null: the account has no room for it, and its bytes were not read. */
+	file(head: FileHead, bytes: AsyncIterable<Uint8Array>): Promise<StoredFile | null>;
 }
 
 /** Of a sheet. */
@@ -41,7 +48,7 @@ function sizeOf(edit: Edit): number {
 	return content + size;
 }
 
-interface Relation {
+export interface Relation {
 	/** The last word of its type: worksheet, hyperlink. */
 	type: string;
 	/** The part, or the address. */
@@ -81,24 +88,12 @@ const lostParts: Record<string, string> = {
 	...{ threadedComment: 'conversations', connections: 'connections to data', queryTable: 'connections to data' },
 };
 
-/** How often elements of these names occur, in a part that is read for nothing else. */
-async function countElements(zip: Zip, part: string, names: Record<string, string>, losses: Losses, tab: string): Promise<void> {
-	if (!zip.has(part)) return;
-	await readXml(zip, part, {
-		open: (name) => {
-			const what = own(names, name);
-			if (what !== undefined) losses.add(tab, what);
-			// Of two forms for two generations of programs, one counts.
-			return name === 'Fallback' ? false : undefined;
-		},
-	});
-}
-
 export class WorkbookReader {
 	private readonly losses = new Losses();
 	private readonly colours = new Colours();
 	private readonly styles = new Styles(this.colours);
 	private readonly strings = new Strings();
+	private readonly pictures: Pictures;
 	private mac = false;
 	private characters = 0;
 	private sheets: Sheet[] = [];
@@ -108,7 +103,9 @@ export class WorkbookReader {
 	private constructor(
 		private readonly zip: Zip,
 		private readonly part: string,
-	) {}
+	) {
+		this.pictures = new Pictures(zip, this.losses);
+	}
 
 	/** Reads the workbook; resolves to what was not taken over, and to what is only kept. Fails with a Refused. */
 	static async read(bytes: Buffer, taker: Taker): Promise<{ lost: NotCarried[]; kept: NotCarried[] }> {
@@ -133,6 +130,7 @@ export class WorkbookReader {
 		if (!/^arial$/i.test(this.styles.fontName)) this.losses.add(null, `the font of cells without another one, ${this.styles.fontName}`);
 		for (const { type } of relations.values()) this.losePart(null, type);
 		await this.readSheets(relations, taker);
+		await this.pictures.store(taker);
 	}
 
 	private losePart(tab: string | null, type: string): void {
@@ -244,7 +242,7 @@ export class WorkbookReader {
 		}
 		full.push(batch);
 		for (const edits of full) if (edits.length > 0) await taker.edits(edits);
-		await this.countLost(tab, relations);
+		await this.readOthers(tab, relations, { properties: room, bytes });
 		const { colourAttributes } = arrangement;
 		return (colourAttributes && this.colours.read(colourAttributes)) ?? null;
 	}
@@ -283,12 +281,12 @@ export class WorkbookReader {
 		return false;
 	}
 
-	private async countLost(tab: string, relations: Map<string, Relation>): Promise<void> {
+	/** What the tab refers to, and was not read: pictures are kept. */
+	private async readOthers(tab: string, relations: Map<string, Relation>, room: Room): Promise<void> {
+		const pictures = this.pictures.tab(tab, room);
 		for (const { type, target, external } of relations.values()) {
 			this.losePart(tab, type);
-			if (external) continue;
-			if (type === 'drawing')
-				await countElements(this.zip, target, { pic: 'pictures', graphicFrame: 'charts', sp: 'shapes', cxnSp: 'shapes' }, this.losses, tab);
+			if (type === 'drawing' && !external && this.zip.has(target)) await pictures.read(target, await readRelations(this.zip, target));
 		}
 	}
 }

@@ -1,11 +1,14 @@
 // zip.ts - the files in a workbook (ZIP), read one after the other with bounds: a file that unpacks to more than it says, or to much
 // more than a workbook has, is refused before it is unpacked.
 import { type Entry, fromBuffer, type ZipFile } from 'yauzl';
+import { mostPictureBytes } from '../pictures';
 import { Refused } from './refused';
 
 const mostEntries = 10_000;
 /** Of all files, unpacked. */
 const mostBytes = 512 << 20;
+/** Of what is read: tabs twice, pictures besides. */
+const mostTaken = 2 * mostBytes + mostPictureBytes;
 /** A larger file that unpacks to more than this many times its size is a bomb. Sheets of equal cells unpack to less than 100 times. */
 const bombBytes = 8 << 20;
 const mostRatio = 400;
@@ -88,12 +91,17 @@ export class Zip {
 		return this.entries.has(name.toLowerCase());
 	}
 
+	/** Bytes, unpacked; 0: there is no such file. */
+	size(name: string): number {
+		return this.entries.get(name.toLowerCase())?.uncompressedSize ?? 0;
+	}
+
 	/** The bytes of a file as they are unpacked. Their number and sum are checked. */
 	async *read(name: string): AsyncGenerator<Buffer> {
 		const entry = this.entries.get(name.toLowerCase());
 		if (!entry) throw new Refused('workbook_broken', 'a part of the workbook is missing', { part: name });
 		this.taken += entry.uncompressedSize;
-		if (this.taken > 2 * mostBytes) throw new Refused('workbook_limit', `the tabs unpack to more than ${mostBytes >> 20} MB`, { part: name });
+		if (this.taken > mostTaken) throw new Refused('workbook_limit', `the tabs unpack to more than ${mostBytes >> 20} MB`, { part: name });
 		try {
 			const stream = await new Promise<NodeJS.ReadableStream>((resolve, reject) =>
 				this.zip.openReadStream(entry, (error, opened) => (error ? reject(error) : resolve(opened))),

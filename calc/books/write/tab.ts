@@ -89,10 +89,11 @@ export interface Shared {
 	styles: StyleTables;
 	text: (text: string) => number;
 	rename: (formula: string) => string | null;
+	hasDrawing: boolean;
 }
 
 /** The tab in pieces. Its links are in tab.cells.links afterwards. */
-export function* tabXml({ colour, properties, cells }: Tab, { styles, text, rename }: Shared): Generator<string> {
+export function* tabXml({ colour, properties, cells }: Tab, { styles, text, rename, hasDrawing }: Shared): Generator<string> {
 	yield `${head}<worksheet xmlns="${namespaces.main}" xmlns:r="${namespaces.relations}">`;
 	if (colour) yield `<sheetPr><tabColor rgb="FF${colour.slice(1).toUpperCase()}"/></sheetPr>`;
 	if (cells.lastRow >= 0) yield `<dimension ref="${rangeName({ row: 0, col: 0, toRow: cells.lastRow, toCol: cells.lastCol })}"/>`;
@@ -126,6 +127,7 @@ export function* tabXml({ colour, properties, cells }: Tab, { styles, text, rena
 	yield rulesXml(properties, styles);
 	if (cells.links.length > 0) yield `<hyperlinks>${cells.links.map(linkXml).join('')}</hyperlinks>`;
 	yield pageXml(properties);
+	if (hasDrawing) yield '<drawing r:id="rIdDrawing"/>';
 	if (notesOf(properties).length > 0) yield '<legacyDrawing r:id="rIdBoxes"/>';
 	yield '</worksheet>';
 }
@@ -134,11 +136,12 @@ const linkXml = ({ name, link }: { name: string; link: string }, i: number): str
 	link.startsWith('#') ? `<hyperlink ref="${name}" location="${escapeXml(link.slice(1))}"/>` : `<hyperlink ref="${name}" r:id="rId${i + 1}"/>`;
 
 /** What a tab refers to; undefined: nothing. n: its number. */
-export function relationsXml({ cells, properties }: Tab, n: number): string | undefined {
+export function relationsXml({ cells, properties }: Tab, n: number, hasDrawing: boolean): string | undefined {
 	const relation = (Id: string, type: string, Target: string, TargetMode?: string) =>
 		`<Relationship${attributes({ Id, Type: `${namespaces.relations}/${type}`, Target, TargetMode })}/>`;
 	const relations = cells.links.flatMap(({ link }, i) => (link.startsWith('#') ? [] : [relation(`rId${i + 1}`, 'hyperlink', link, 'External')]));
 	if (notesOf(properties).length > 0)
 		relations.push(relation('rIdNotes', 'comments', `../comments${n}.xml`), relation('rIdBoxes', 'vmlDrawing', `../drawings/vmlDrawing${n}.vml`));
+	if (hasDrawing) relations.push(relation('rIdDrawing', 'drawing', `../drawings/drawing${n}.xml`));
 	return relations.length > 0 ? `${head}<Relationships xmlns="${namespaces.packageRelations}">${relations.join('')}</Relationships>` : undefined;
 }

@@ -4,6 +4,7 @@ import { ZipFile } from 'yazl';
 import { renameTabs } from '../formulas';
 import { Refused } from '../read/refused';
 import { boxesXml, filterRange, namesOf, notesOf, notesXml } from './kept';
+import { WorkbookPictures } from './pictures';
 import { StyleTables } from './styles';
 import { relationsXml, type Tab, tabXml, workbookRows } from './tab';
 import { attributes, escapeText, escapeXml, head, namespaces } from './xml';
@@ -43,6 +44,10 @@ export class WorkbookWriter {
 	private readonly definedNames: string[] = [];
 	/** Numbers of tabs that have notes. */
 	private readonly noted: number[] = [];
+	/** What is given to it before a tab is added may be in the tab. */
+	readonly pictures = new WorkbookPictures(this.zip);
+	/** Numbers of tabs that have pictures. */
+	private readonly drawn: number[] = [];
 	private uses = 0;
 	private hasArrays = false;
 
@@ -83,7 +88,9 @@ export class WorkbookWriter {
 		if (tab.cells.lastRow >= workbookRows)
 			throw new Refused('workbook_limit', `a workbook has at most ${workbookRows} rows`, { tab: tab.name, row: tab.cells.lastRow + 1 });
 		const n = this.tabs.push({ name: this.names[this.tabs.length]!, hidden: tab.hidden });
-		await this.add(`xl/worksheets/sheet${n}.xml`, tabXml(tab, { styles: this.styles, text: this.text, rename: this.rename }));
+		const drawing = this.pictures.drawing(tab.properties);
+		const shared = { styles: this.styles, text: this.text, rename: this.rename, hasDrawing: drawing !== undefined };
+		await this.add(`xl/worksheets/sheet${n}.xml`, tabXml(tab, shared));
 		this.hasArrays ||= tab.cells.hasArrays;
 		for (const { name, text, local, hidden } of namesOf(tab.properties)) {
 			const renamed = this.rename(text);
@@ -103,7 +110,12 @@ export class WorkbookWriter {
 			await this.add(`xl/comments${n}.xml`, [notesXml(notes)]);
 			await this.add(`xl/drawings/vmlDrawing${n}.vml`, [boxesXml(notes)]);
 		}
-		const relations = relationsXml(tab, n);
+		if (drawing) {
+			this.drawn.push(n);
+			await this.add(`xl/drawings/drawing${n}.xml`, [drawing.xml]);
+			await this.add(`xl/drawings/_rels/drawing${n}.xml.rels`, [drawing.relations]);
+		}
+		const relations = relationsXml(tab, n, drawing !== undefined);
 		if (relations) await this.add(`xl/worksheets/_rels/sheet${n}.xml.rels`, [relations]);
 	}
 
@@ -157,6 +169,6 @@ export class WorkbookWriter {
 		];
 		const overrides = parts.map(([PartName, name]) => `<Override${attributes({ PartName, ContentType: type(name!) })}/>`);
 		const rels = attributes({ Extension: 'rels', ContentType: 'application/vnd.openxmlformats-package.relationships+xml' });
-		return `${head}<Types xmlns="${namespaces.types}"><Default${rels}/><Default Extension="xml" ContentType="application/xml"/><Default Extension="vml" ContentType="application/vnd.openxmlformats-officedocument.vmlDrawing"/>${overrides.join('')}</Types>`;
+		return `${head}<Types xmlns="${namespaces.types}"><Default${rels}/><Default Extension="xml" ContentType="application/xml"/><Default Extension="vml" ContentType="application/vnd.openxmlformats-officedocument.vmlDrawing"/>${this.pictures.typesXml(this.drawn)}${overrides.join('')}</Types>`;
 	}
 }

@@ -31,6 +31,8 @@ async function read(bytes: Buffer): Promise<{ tabs: ReadTab[]; lost: NotCarried[
 				else if (!isStructure(edit)) tabs.at(-1)!.cells.push(edit);
 		},
 		endTab: async (colour, hidden) => void Object.assign(tabs.at(-1)!, { colour, hidden }),
+		again: async () => {},
+		file: async () => null,
 	});
 	return { tabs, lost, kept };
 }
