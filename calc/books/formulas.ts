@@ -14,6 +14,9 @@ const references = new RegExp(`${fixed}|${alone}(?:(${cell}(?::${cell})?)|(\\$?[
 const words = new RegExp(`${fixed}|${letter}+`, 'gu');
 const tabNames = new RegExp(`'((?:[^']|'')*)'(?=!)|(${letter}+)(?=!)|${fixed}`, 'gu');
 
+/** Of a sheet in a workbook. */
+export const workbookRows = 1_048_576;
+
 export const columnOf = (letters: string): number => [...letters.toUpperCase()].reduce((sum, one) => sum * 26 + one.charCodeAt(0) - 64, 0) - 1;
 
 /** A corner moved; null: out of the sheet. Each part with a $ stays. */
@@ -44,6 +47,11 @@ export const withoutPrefixes = (formula: string): string =>
 /** What of a workbook a formula refers to that is not there after the import; undefined: nothing. */
 export function missingOf(formula: string): string | undefined {
 	if (/\bANCHORARRAY\(/i.test(formula)) return 'formulas that refer to what an array fills';
+	return outsideOf(formula);
+}
+
+/** What a formula has in brackets. */
+export function outsideOf(formula: string): string | undefined {
 	if (!formula.includes('[')) return undefined;
 	const bare = formula.replace(/"(?:[^"]|"")*"/g, '""');
 	if (/\[[0-9]+\]/.test(bare)) return 'formulas that refer to other workbooks';
@@ -105,6 +113,12 @@ export function withPrefixes(formula: string): string {
 		if (newer.has(name)) return `_xlfn.${word}`;
 		return names.has(name) ? `_xlpm.${word}` : word;
 	});
+}
+
+/** Whether a word is a cell in workbooks, whose sheets have fewer rows than ours. */
+export function isCellName(text: string): boolean {
+	const [, letters, digits] = /^([A-Z]{1,3})([0-9]+)$/i.exec(text) ?? [];
+	return letters !== undefined && columnOf(letters) < maxCols && Number(digits) <= workbookRows;
 }
 
 /** The name of a tab before a "!". In quotes, unless it is a word that is no reference. */

@@ -11,8 +11,17 @@ export interface TableShape {
 	columns: ReadonlyMap<string, number>;
 }
 
+export interface NamedTable extends TableShape {
+	name: string;
+	/** Its tab, as the place among all. */
+	at: number;
+}
+
 /** Names of columns that are the same to programs have the same key. */
 export const columnKey = (name: string): string => name.replace(/\r\n?/g, '\n').toLowerCase();
+
+/** Places of columns by their keys. Of two that are called the same, the first one counts. */
+export const placesOf = (names: string[]): Map<string, number> => new Map(names.map((name, i) => [columnKey(name), i] as const).reverse());
 
 /** From "[" to its "]". An apostrophe escapes the next character there. */
 export const bracketsPattern = `\\[(?:[^\\[\\]']|'[^]|\\[(?:[^\\[\\]']|'[^])*\\])*\\]`;

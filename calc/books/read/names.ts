@@ -1,11 +1,9 @@
 // names.ts - what names and tables mean in the formulas of a workbook. Sheets know neither: formulas have the references, or the
 // constants, in their place (docs/design/workbooks.md).
-import { maxCols } from '../../../gateway/web/src/v2/lines';
-import { columnOf, quotedTab } from '../formulas';
+import { columnOf, isCellName, quotedTab } from '../formulas';
 import { isAlike } from '../intersection';
-import { bracketsPattern, cellsOf } from '../structured';
+import { bracketsPattern, cellsOf, type NamedTable } from '../structured';
 import type { KeptName } from './kept';
-import type { Table } from './tables';
 
 /** Of a formula, and of what a name means. */
 const mostCharacters = 32_766;
@@ -13,7 +11,6 @@ const mostCharacters = 32_766;
 const mostMeanings = 16 << 20;
 /** Names of names. */
 const mostDepth = 32;
-const workbookRows = 1_048_576;
 
 export interface DefinedName {
 	/** The tab whose formulas know it, as its place among all; null: those of all tabs. */
@@ -65,12 +62,6 @@ const tokens = new RegExp(
 
 type Groups = Partial<Record<'tab' | 'reference' | 'name' | 'brackets' | 'missing' | 'own' | 'open', string>>;
 
-/** In workbooks. What is a cell of larger sheets only may be a name there. */
-function isCell(text: string): boolean {
-	const [, letters, digits] = /^([A-Z]{1,3})([0-9]+)$/i.exec(text) ?? [];
-	return letters !== undefined && columnOf(letters) < maxCols && Number(digits) <= workbookRows;
-}
-
 const isAbsolute = (reference: string): boolean => /^(?:\$[A-Z]+\$[0-9]+(?::\$[A-Z]+\$[0-9]+)?|\$[A-Z]+:\$[A-Z]+|\$[0-9]+:\$[0-9]+)$/i.test(reference);
 
 /** The range from one reference to another; undefined: one is of whole rows or columns. */
@@ -115,7 +106,7 @@ export class Names {
 	private readonly texts = new Map<string, string>();
 	/** Of names that formulas use; null: none that can be written. */
 	private readonly meanings = new Map<string, Meaning | null>();
-	private readonly tables = new Map<string, Table>();
+	private readonly tables = new Map<string, NamedTable>();
 	private readonly places: ReadonlyMap<string, number>;
 	private room = mostMeanings;
 
@@ -123,7 +114,7 @@ export class Names {
 	constructor(
 		private readonly tabs: (string | undefined)[],
 		names: DefinedName[],
-		tables: Table[],
+		tables: NamedTable[],
 	) {
 		this.places = new Map(tabs.flatMap((name, at) => (name === undefined ? [] : [[name.toLowerCase(), at] as const])).reverse());
 		for (const { at, name } of names) {
@@ -155,12 +146,12 @@ export class Names {
 	private inFormula({ tab, reference, name, brackets, own }: Groups, next: string | undefined, place: Place): Meaning | null | undefined {
 		if (own !== undefined) return this.ofTable(this.tableAt(place), own, place);
 		const word = name ?? reference;
-		if (word === undefined || (brackets === undefined && (next === '(' || next === '[')) || isCell(word)) return undefined;
+		if (word === undefined || (brackets === undefined && (next === '(' || next === '[')) || isCellName(word)) return undefined;
 		if (brackets !== undefined) return tab === undefined ? this.ofTable(this.tables.get(word.toLowerCase()), brackets, place) : undefined;
 		return this.named(word, tab, place.at, 0);
 	}
 
-	private tableAt({ at, row, col }: Place): Table | undefined {
+	private tableAt({ at, row, col }: Place): NamedTable | undefined {
 		for (const table of this.tables.values()) {
 			const { range } = table;
 			if (table.at === at && row >= range.row && row <= range.toRow && col >= range.col && col <= range.toCol) return table;
@@ -168,7 +159,7 @@ export class Names {
 		return undefined;
 	}
 
-	private ofTable(table: Table | undefined, brackets: string, place: Place | undefined): Meaning | undefined {
+	private ofTable(table: NamedTable | undefined, brackets: string, place: Place | undefined): Meaning | undefined {
 		const text = table && cellsOf(table, brackets, place?.at === table.at ? place.row : undefined);
 		return text === undefined ? undefined : { text, at: table!.at };
 	}
@@ -226,7 +217,7 @@ export class Names {
 	): Meaning | null {
 		if (missing !== undefined) return { text: '#REF!' };
 		if (own !== undefined || open !== undefined) return null;
-		if (reference !== undefined && (tab !== undefined || isCell(reference) || !/^[A-Z]+[0-9]+$/i.test(reference))) {
+		if (reference !== undefined && (tab !== undefined || isCellName(reference) || !/^[A-Z]+[0-9]+$/i.test(reference))) {
 			const of = tab === undefined ? undefined : this.tabAt(tab);
 			return of !== undefined && isAbsolute(reference) ? { text: reference, at: of } : null;
 		}

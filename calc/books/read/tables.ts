@@ -1,15 +1,12 @@
 // tables.ts - the tables of a workbook: where they are, for formulas that name their columns, and what is kept of them as a property.
 import { maxCols, maxRows } from '../../../gateway/web/src/v2/lines';
-import { columnKey, type TableShape } from '../structured';
+import { type NamedTable, placesOf } from '../structured';
 import { type Tree, TreeReader } from '../trees';
 import { rangeOf } from './sheet';
 import { type Attributes, numberOf, readXml, unescapeText } from './xml';
 import type { Zip } from './zip';
 
-export interface Table extends TableShape {
-	name: string;
-	/** Its tab, as the place among all. */
-	at: number;
+export interface Table extends NamedTable {
 	tree: Tree;
 }
 
@@ -74,7 +71,7 @@ class TableReader {
 		const [hasHeader, hasTotals] = [table['headerRowCount'] !== '0', (numberOf(table['totalsRowCount']) ?? 0) > 0];
 		if (!range || name === '' || range.toRow >= maxRows || range.toCol >= maxCols) return undefined;
 		if (columns.length !== range.toCol - range.col + 1 || range.toRow - range.row < Number(hasHeader) + Number(hasTotals)) return undefined;
-		const places = new Map(columns.map(({ name: column }, i) => [columnKey(column!), i] as const).reverse());
+		const places = placesOf(columns.map(({ name: column = '' }) => column));
 		return { name, at, range, hasHeader, hasTotals, columns: places, tree: this.treeOf(name, hasHeader) };
 	}
 
