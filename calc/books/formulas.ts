@@ -123,7 +123,7 @@ export function isCellName(text: string): boolean {
 
 /** The name of a tab before a "!". In quotes, unless it is a word that is no reference. */
 export const quotedTab = (name: string): string =>
-	/^[\p{L}_][\p{L}\p{N}_.]*$/u.test(name) && !/^(?:[a-z]{1,3}[0-9]*|r[0-9]*c[0-9]*|true|false)$/i.test(name) ? name : `'${name.replaceAll("'", "''")}'`;
+	/^[\p{L}_][\p{L}\p{N}_.]*$/u.test(name) && !/^(?:[a-z]{1,3}[0-9]+|r[0-9]*c?[0-9]*|c|true|false)$/i.test(name) ? name : `'${name.replaceAll("'", "''")}'`;
 
 /** The formula with the names that the workbook has for tabs, by their names in small letters; null: it names a tab that is not there. */
 export function renameTabs(formula: string, names: ReadonlyMap<string, string>): string | null {

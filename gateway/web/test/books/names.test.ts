@@ -261,6 +261,15 @@ describe('bounds', () => {
 		expect(long.write(`long&"${'x'.repeat(40_000)}"`, place).text.length).toBeGreaterThan(40_000);
 	});
 
+	test('names of tabs have quotes where they need them', () => {
+		const tabs = ['Tab', 'a b', "it's", 'A1', 'XFD1', 'R', 'r1c1', 'C', '2024', 'x.y_1', 'Größe', 'TRUE', 'a-b'];
+		const quoted = tabs.map(
+			(_, at) =>
+				new Names([...tabs, 'Last'], [nameOf('n', `'${tabs[at]!.replaceAll("'", "''")}'!$A$1`)], []).write('n', { at: tabs.length, row: 0, col: 0 }).text,
+		);
+		expect(quoted.map((text) => text.slice(0, -5)).join(' ')).toBe("Tab 'a b' 'it''s' 'A1' 'XFD1' 'R' 'r1c1' 'C' '2024' x.y_1 Größe 'TRUE' 'a-b'");
+	});
+
 	test.each(['[', "['", '[[', '[a', "'", '"', '{', 'a:', 'a!', '$', '1', 'x'])('32,000 characters of %s take little time', (part) => {
 		const began = performance.now();
 		of([nameOf('a', '1')]).write(part.repeat(32_000 / part.length), place);
