@@ -119,7 +119,9 @@ export class Names {
 		this.places = new Map(tabs.flatMap((name, at) => (name === undefined ? [] : [[name.toLowerCase(), at] as const])).reverse());
 		for (const { at, name } of names) {
 			const key = nameKey(at, name.name);
-			if (!this.texts.has(key)) this.texts.set(key, name.text);
+			// Programs define these for functions that they do not know.
+			const isFunction = /^_xl(?!nm\.)/i.test(name.name);
+			if (!isFunction && !this.texts.has(key)) this.texts.set(key, name.text);
 		}
 		for (const table of tables) if (!this.tables.has(table.name.toLowerCase())) this.tables.set(table.name.toLowerCase(), table);
 	}
@@ -146,7 +148,8 @@ export class Names {
 	private inFormula({ tab, reference, name, brackets, own }: Groups, next: string | undefined, place: Place): Meaning | null | undefined {
 		if (own !== undefined) return this.ofTable(this.tableAt(place), own, place);
 		const word = name ?? reference;
-		if (word === undefined || (brackets === undefined && (next === '(' || next === '[')) || isCellName(word)) return undefined;
+		if (word === undefined || isCellName(word) || (brackets === undefined && next === '[')) return undefined;
+		if (brackets === undefined && next === '(') return this.isFunction(word, tab, place.at) ? null : undefined;
 		if (brackets !== undefined) return tab === undefined ? this.ofTable(this.tables.get(word.toLowerCase()), brackets, place) : undefined;
 		return this.named(word, tab, place.at, 0);
 	}
@@ -166,12 +169,23 @@ export class Names {
 
 	/** at: the tab whose formulas know the name. */
 	private named(name: string, tab: string | undefined, at: number | null, depth: number): Meaning | null | undefined {
-		const of = tab === undefined || tab === '[0]' ? undefined : this.tabAt(tab);
-		if (of === undefined && tab !== undefined && tab !== '[0]') return undefined;
-		const scopes = tab === '[0]' ? [null] : [of ?? at, null];
-		const scope = scopes.find((one) => this.texts.has(nameKey(one, name)));
+		const scope = this.scopeOf(name, tab, at);
 		if (scope !== undefined) return this.meaning(name, scope, depth);
 		return tab === undefined ? this.ofTable(this.tables.get(name.toLowerCase()), '[]', undefined) : undefined;
+	}
+
+	/** The tab whose formulas know the name, null: those of all; undefined: there is no such name. */
+	private scopeOf(name: string, tab: string | undefined, at: number | null): number | null | undefined {
+		const isOfBook = tab === '[0]';
+		const of = tab === undefined || isOfBook ? at : this.tabAt(tab);
+		if (of === undefined) return undefined;
+		return (isOfBook ? [null] : [of, null]).find((one) => this.texts.has(nameKey(one, name)));
+	}
+
+	/** Other names may be called as functions of programs are. */
+	private isFunction(name: string, tab: string | undefined, at: number | null): boolean {
+		const scope = this.scopeOf(name, tab, at);
+		return scope !== undefined && /^\s*=?\s*(?:_xlfn\.)?LAMBDA\s*\(/i.test(this.texts.get(nameKey(scope, name))!);
 	}
 
 	private tabAt(tab: string): number | undefined {

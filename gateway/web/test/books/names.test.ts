@@ -60,7 +60,9 @@ const names = [
 	nameOf('A', 'Data!$Z$1'),
 	nameOf('XFE5', 'Data!$Z$2'),
 	nameOf('A2000000', 'Data!$Z$3'),
-	nameOf('SUM', '1'),
+	nameOf('fn', '_xlfn.LAMBDA(_xlpm.x,_xlpm.x+1)'),
+	nameOf('_xlfn.CONCAT', '#NAME?'),
+	nameOf('_xlpm.x', '#NAME?'),
 	nameOf('_under.score\\x?', '8'),
 	nameOf('Straße', '9'),
 	nameOf('local', 'Main!$A$1', 0),
@@ -102,6 +104,7 @@ describe('names', () => {
 		['A*2', 'Data!$Z$1*2'],
 		['_under.score\\x?+straße', '8+9'],
 		['_xlfn.LET(_xlpm.rate,1,_xlpm.rate)', '_xlfn.LET(_xlpm.rate,1,_xlpm.rate)'],
+		['_xlfn.CONCAT(_xlfn.LET(_xlpm.x,rate,_xlpm.x))', '_xlfn.CONCAT(_xlfn.LET(_xlpm.x,Data!$B$1,_xlpm.x))'],
 	])('%s', (formula, wanted) => expect(inMain(formula)).toEqual({ text: wanted, hasNames: false }));
 
 	test.each([
@@ -129,6 +132,11 @@ describe('names', () => {
 		'that mean something else elsewhere, or nothing, stay: %s',
 		(name) => expect(inMain(`SUM(${name},rate)`)).toEqual({ text: `SUM(${name},Data!$B$1)`, hasNames: true }),
 	);
+
+	test('that are functions stay', () => {
+		expect(inMain('fn(rate)+LOG10(1)+rate (1)')).toEqual({ text: 'fn(Data!$B$1)+LOG10(1)+Data!$B$1 (1)', hasNames: true });
+		expect(inMain('other!fn(1)+[1]!fn(1)+LOG10(1)')).toEqual({ text: 'other!fn(1)+[1]!fn(1)+LOG10(1)', hasNames: false });
+	});
 
 	test('of a tab come before those of all', () => {
 		expect(inData('rate+viaLocal+local')).toEqual({ text: '$B$2+$B$2+local', hasNames: false });
