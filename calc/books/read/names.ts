@@ -9,6 +9,8 @@ import type { KeptName } from './kept';
 const mostCharacters = 32_766;
 /** Of what all names mean. */
 const mostMeanings = 16 << 20;
+/** Of what formulas have in place of names, beyond these. */
+const mostGrowth = 128 << 20;
 /** Names of names. */
 const mostDepth = 32;
 
@@ -109,6 +111,7 @@ export class Names {
 	private readonly tables = new Map<string, NamedTable>();
 	private readonly places: ReadonlyMap<string, number>;
 	private room = mostMeanings;
+	private growth = mostGrowth;
 
 	/** tabs: the names of all; undefined: one is no sheet. */
 	constructor(
@@ -137,6 +140,7 @@ export class Names {
 			to.add(meaning ?? { text });
 			if (to.text.length > mostCharacters) return { text: formula, hasNames: true };
 		}
+		if ((this.growth -= Math.max(to.text.length - formula.length, 0)) < 0) return { text: formula, hasNames: true };
 		return { ...as, text: to.text };
 	}
 

@@ -260,6 +260,12 @@ describe('bounds', () => {
 		expect(written).toBe(Math.floor((16 << 20) / long.length));
 	});
 
+	test('what formulas have in their place has a size', () => {
+		const long = of([nameOf('long', `"${'x'.repeat(32_000)}"`)]);
+		const written = Array.from({ length: 5000 }, () => long.write('long', place).text).filter((text) => text !== 'long').length;
+		expect(written).toBe(Math.floor((128 << 20) / 31_998));
+	});
+
 	test('a formula that would be too long stays', () => {
 		const long = of([nameOf('long', `"${'x'.repeat(20_000)}"`)]);
 		expect(long.write('long&""', place).text.length).toBe(20_005);
