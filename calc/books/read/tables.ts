@@ -41,7 +41,8 @@ class TableReader {
 
 	private column(attributes: Attributes): void {
 		if (this.columns.length > maxCols) return;
-		this.columns.push({ ...only(attributes, ['totalsRowFunction']), name: unescapeText(attributes['name'] ?? '') });
+		const told = Object.entries(only({ name: '', ...attributes }, ['name', 'totalsRowFunction', 'totalsRowLabel']));
+		this.columns.push(Object.fromEntries(told.map(([key, text]) => [key, unescapeText(text)])));
 	}
 
 	private styleOf(attributes: Attributes): Attributes {
@@ -72,13 +73,15 @@ class TableReader {
 		if (!range || name === '' || range.toRow >= maxRows || range.toCol >= maxCols) return undefined;
 		if (columns.length !== range.toCol - range.col + 1 || range.toRow - range.row < Number(hasHeader) + Number(hasTotals)) return undefined;
 		const places = placesOf(columns.map(({ name: column = '' }) => column));
-		return { name, at, range, hasHeader, hasTotals, columns: places, tree: this.treeOf(name, hasHeader) };
+		return { name, at, range, hasHeader, hasTotals, columns: places, tree: this.treeOf(name, hasHeader, hasTotals) };
 	}
 
-	/** What the cells tell is not in it: the names of columns that a header has. */
-	private treeOf(name: string, hasHeader: boolean): Tree {
+	/** What the cells tell is not in it: the names of columns that a header has, and labels of totals. */
+	private treeOf(name: string, hasHeader: boolean, hasTotals: boolean): Tree {
 		const attributes = { displayName: name, ...only(this.table, ['headerRowCount', 'totalsRowCount', 'totalsRowShown']) };
-		const columns = this.columns.filter(({ totalsRowFunction }) => !hasHeader || totalsRowFunction !== undefined);
+		const columns = this.columns
+			.map((column) => (hasTotals ? only(column, ['name', 'totalsRowFunction']) : column))
+			.filter((column) => !hasHeader || Object.keys(column).length > 1);
 		const parts: Tree[] = [];
 		if (this.filter && hasHeader) parts.push(['autoFilter', {}, ...this.filterColumns(this.filter)]);
 		if (columns.length > 0) parts.push(['tableColumns', {}, ...columns.map((column): Tree => ['tableColumn', column])]);

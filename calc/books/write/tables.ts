@@ -19,7 +19,7 @@ const flags = ['showFirstColumn', 'showLastColumn', 'showRowStripes', 'showColum
 
 interface Column {
 	name: string;
-	/** What its last cell shows, if the table has totals. */
+	/** Of the row of totals, also of one that is not shown. */
 	totalsRowLabel?: string | undefined;
 	totalsRowFunction?: string | undefined;
 }
@@ -64,24 +64,28 @@ function ownNames({ col, toCol }: Range, kept: Tree[]): string[] {
 	});
 }
 
+/** cells: of a row of totals; undefined: it is not shown, and has what it had. */
+function columnsOf({ toRow, col }: Range, names: string[], kept: Tree[], cells?: Cells): Column[] {
+	const had = new Map(kept.map(([, { name = '', ...totals }]) => [columnKey(name), totals]));
+	return names.map((name, i) => {
+		const { totalsRowFunction = '', totalsRowLabel } = had.get(columnKey(name)) ?? {};
+		const isThere = totalsFunctions.includes(totalsRowFunction) && (!cells || cells.isFormula(toRow, col + i));
+		return isThere ? { name, totalsRowFunction } : { name, totalsRowLabel: cells ? cells.text(toRow, col + i) : totalsRowLabel };
+	});
+}
+
 function tableOf(range: Range, tree: Tree, cells: Cells): WrittenTable | undefined {
 	const [, { displayName = '', headerRowCount, totalsRowCount }] = tree;
 	const hasHeader = headerRowCount !== '0';
 	const kept = childrenOf(childOf(tree, 'tableColumns'), 'tableColumn');
 	const names = hasHeader ? headerOf(range, cells) : ownNames(range, kept);
 	if (!names) return undefined;
-	const functions = new Map(kept.map(([, { name = '', totalsRowFunction }]) => [columnKey(name), totalsRowFunction]));
-	const columns = names.map((name, i): Column => {
-		const [row, col] = [range.toRow, range.col + i];
-		const given = functions.get(columnKey(name)) ?? '';
-		const totalsRowFunction = totalsFunctions.includes(given) && cells.isFormula(row, col) ? given : undefined;
-		return { name, totalsRowFunction, totalsRowLabel: totalsRowFunction ? undefined : cells.text(row, col) };
-	});
 	// If none of its functions is there, the row is deleted.
+	const shown = columnsOf(range, names, kept, cells);
 	const hadFunctions = kept.some(([, { totalsRowFunction = '' }]) => totalsFunctions.includes(totalsRowFunction));
-	const hasTotals = Number(totalsRowCount) > 0 && (!hadFunctions || columns.some(({ totalsRowFunction }) => totalsRowFunction));
+	const hasTotals = Number(totalsRowCount) > 0 && (!hadFunctions || shown.some(({ totalsRowFunction }) => totalsRowFunction));
 	if (range.toRow - range.row < Number(hasHeader) + Number(hasTotals)) return undefined;
-	return { name: displayName, range, hasHeader, hasTotals, columns: hasTotals ? columns : names.map((name) => ({ name })), tree };
+	return { name: displayName, range, hasHeader, hasTotals, columns: hasTotals ? shown : columnsOf(range, names, kept), tree };
 }
 
 /** The tables of a tab that a workbook can have: without cells in common with each other, merged cells or the tab's filter. */
@@ -139,9 +143,9 @@ function styleXml(tree: Tree): string {
 /** id: a number that no other table of the workbook has. */
 export function tableXml(table: WrittenTable, id: number): string {
 	const { name, range, hasHeader, hasTotals, columns, tree } = table;
-	const shown = tree[1]['totalsRowShown'] === '1' ? undefined : 0;
+	const totalsRowShown = tree[1]['totalsRowShown'] === '0' ? 0 : undefined;
 	const values = { id, name, displayName: name, ref: rangeName(range), headerRowCount: hasHeader ? undefined : 0 };
-	const totals = hasTotals ? { totalsRowCount: 1 } : { totalsRowShown: shown };
+	const totals = hasTotals ? { totalsRowCount: 1 } : { totalsRowShown };
 	const list = columns.map((column, i) => {
 		const { totalsRowLabel, totalsRowFunction } = column;
 		return `<tableColumn id="${i + 1}" name="${escapeName(column.name)}"${totalsRowLabel ? ` totalsRowLabel="${escapeName(totalsRowLabel)}"` : ''}${attributes({ totalsRowFunction })}/>`;
