@@ -131,17 +131,17 @@ export class Names {
 
 	/** The formula with what names and tables mean in their place. Those that cannot be written so stay. */
 	write(formula: string, place: Place): Written {
-		const as = { text: formula, hasNames: false };
-		if ((this.texts.size === 0 && this.tables.size === 0) || formula.length > mostCharacters) return as;
+		const written = { text: formula, hasNames: false };
+		if ((this.texts.size === 0 && this.tables.size === 0) || formula.length > mostCharacters) return written;
 		const to = new Formula((at) => (at === place.at ? '' : this.tabName(at)));
 		for (const { 0: text, index, groups } of formula.matchAll(tokens)) {
 			const meaning = this.inFormula(groups as Groups, formula[index + text.length], place);
-			as.hasNames ||= meaning === null;
+			written.hasNames ||= meaning === null;
 			to.add(meaning ?? { text });
 			if (to.text.length > mostCharacters) return { text: formula, hasNames: true };
 		}
 		if ((this.growth -= Math.max(to.text.length - formula.length, 0)) < 0) return { text: formula, hasNames: true };
-		return { ...as, text: to.text };
+		return { ...written, text: to.text };
 	}
 
 	private tabName(at: number): string {

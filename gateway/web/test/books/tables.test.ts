@@ -121,14 +121,7 @@ describe('tables of an import', () => {
 			},
 		]);
 		expect(kept).toEqual([{ tab: 'Tab', what: 'tables', count: 1 }]);
-		expect(lost.map(({ what, count }) => [what, count])).toEqual([
-			...[
-				['filters by colour', 1],
-				['orders of tables', 1],
-				['formulas that tables give to new rows', 1],
-			],
-			...[expect.arrayContaining([expect.stringMatching(/^the font/)])].slice(0, lost.length - 3),
-		]);
+		expect(lost.map(({ what, count }) => `${what} ${count}`)).toEqual(['filters by colour 1', 'orders of tables 1', 'formulas that tables give to new rows 1']);
 	});
 
 	test.each([
