@@ -4,6 +4,7 @@ import { intersected } from '../../../../calc/books/intersection';
 import { type DefinedName, Names } from '../../../../calc/books/read/names';
 import type { Table } from '../../../../calc/books/read/tables';
 import { columnKey } from '../../../../calc/books/structured';
+import { randomOf } from '../person';
 
 const tableOf = (name: string, at: number, [row, col, toRow, toCol]: number[], columns: string[], more: Partial<Table> = {}): Table => ({
 	name,
@@ -239,6 +240,47 @@ describe('tables', () => {
 describe('bounds', () => {
 	const place = { at: 0, row: 0, col: 0 };
 	const of = (list: DefinedName[]) => new Names(['Tab'], list, []);
+
+	test('whatever formulas are made of, without names they are as they were, and with names nothing fails', () => {
+		const below = randomOf(5);
+		const parts = [
+			'A1',
+			'$A$1',
+			':',
+			'!',
+			'"',
+			"'",
+			'[',
+			']',
+			'#',
+			'@',
+			'(',
+			')',
+			',',
+			' ',
+			'1',
+			'.',
+			'E',
+			'{',
+			'}',
+			'rate',
+			'Sales',
+			'Data',
+			'Amount',
+			'#All',
+			'#REF!',
+			'é',
+			'🙂',
+			'\n',
+		];
+		const other = new Names(['Main', 'Data'], [nameOf('unused', '1')], [tableOf('Unused', 0, [0, 0, 3, 0], ['x'])]);
+		for (let i = 0; i < 20_000; i++) {
+			const formula = Array.from({ length: 1 + below(14) }, () => parts[below(parts.length)]).join('');
+			expect(other.write(formula, { at: 1, row: 0, col: 0 })).toEqual({ text: formula, hasNames: false });
+			expect(typeof intersected(inMain(formula).text)).toBe('string');
+			of([nameOf('made', formula)]).write('made', place);
+		}
+	});
 
 	test('a hundred thousand names, each of the next one', () => {
 		const chain = Array.from({ length: 100_000 }, (_, i) => nameOf(`n_${i}`, i === 99_999 ? '1' : `n_${i + 1}+1`));
