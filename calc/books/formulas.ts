@@ -2,9 +2,10 @@
 // have it once, and other tabs may have other names.
 import { columnName } from '../../gateway/web/src/content';
 import { maxCols, maxRows } from '../../gateway/web/src/v2/lines';
+import { bracketsPattern } from './structured';
 
 /** A text, the name of a tab, a reference in brackets, and an error are one part each. */
-const fixed = `"(?:[^"]|"")*"|'(?:[^']|'')*'|\\[(?:[^\\[\\]]|\\[[^\\]]*\\])*\\]|#[A-Za-z0-9/]+[!?]?`;
+const fixed = `"(?:[^"]|"")*"|'(?:[^']|'')*'|${bracketsPattern}|#[A-Za-z0-9/]+[!?]?`;
 const letter = '[\\p{L}\\p{N}_.\\\\]';
 const cell = '\\$?[A-Za-z]{1,3}\\$?[1-9][0-9]{0,7}';
 const alone = `(?<!${letter}|\\$)`;
@@ -13,7 +14,10 @@ const references = new RegExp(`${fixed}|${alone}(?:(${cell}(?::${cell})?)|(\\$?[
 const words = new RegExp(`${fixed}|${letter}+`, 'gu');
 const tabNames = new RegExp(`'((?:[^']|'')*)'(?=!)|(${letter}+)(?=!)|${fixed}`, 'gu');
 
-const columnOf = (letters: string): number => [...letters.toUpperCase()].reduce((sum, one) => sum * 26 + one.charCodeAt(0) - 64, 0) - 1;
+/** Of a sheet in a workbook. */
+export const workbookRows = 1_048_576;
+
+export const columnOf = (letters: string): number => [...letters.toUpperCase()].reduce((sum, one) => sum * 26 + one.charCodeAt(0) - 64, 0) - 1;
 
 /** A corner moved; null: out of the sheet. Each part with a $ stays. */
 function moveCorner(corner: string, rows: number, cols: number): string | null {
@@ -43,6 +47,11 @@ export const withoutPrefixes = (formula: string): string =>
 /** What of a workbook a formula refers to that is not there after the import; undefined: nothing. */
 export function missingOf(formula: string): string | undefined {
 	if (/\bANCHORARRAY\(/i.test(formula)) return 'formulas that refer to what an array fills';
+	return outsideOf(formula);
+}
+
+/** What a formula has in brackets. */
+export function outsideOf(formula: string): string | undefined {
 	if (!formula.includes('[')) return undefined;
 	const bare = formula.replace(/"(?:[^"]|"")*"/g, '""');
 	if (/\[[0-9]+\]/.test(bare)) return 'formulas that refer to other workbooks';
@@ -105,6 +114,16 @@ export function withPrefixes(formula: string): string {
 		return names.has(name) ? `_xlpm.${word}` : word;
 	});
 }
+
+/** Whether a word is a cell in workbooks, whose sheets have fewer rows than ours. */
+export function isCellName(text: string): boolean {
+	const [, letters, digits] = /^([A-Z]{1,3})([0-9]+)$/i.exec(text) ?? [];
+	return letters !== undefined && columnOf(letters) < maxCols && Number(digits) <= workbookRows;
+}
+
+/** The name of a tab before a "!". In quotes, unless it is a word that is no reference. */
+export const quotedTab = (name: string): string =>
+	/^[\p{L}_][\p{L}\p{N}_.]*$/u.test(name) && !/^(?:[a-z]{1,3}[0-9]+|r[0-9]*c?[0-9]*|c|true|false)$/i.test(name) ? name : `'${name.replaceAll("'", "''")}'`;
 
 /** The formula with the names that the workbook has for tabs, by their names in small letters; null: it names a tab that is not there. */
 export function renameTabs(formula: string, names: ReadonlyMap<string, string>): string | null {

@@ -1,6 +1,7 @@
 // intersection.ts - formulas that are computed for one cell. In a workbook a formula that is no array takes one cell of a range where a
 // function or an operator takes one value: that of its own row or column. Programs show this as "@", and write it as SINGLE() in arrays.
 // In a sheet each formula may fill several cells, so SINGLE() says it there, too.
+import { bracketsPattern } from './structured';
 
 type Node =
 	| { is: 'text'; text: string }
@@ -81,7 +82,7 @@ const tokens = new RegExp(
 		`(${tab}${cell}${end})`,
 		`${name}\\(`,
 		`[(),]|<=|>=|<>|[-+*/^&=<>%@:#]|\\s+`,
-		`(?:\\[(?:[^\\[\\]]|\\[[^\\]]*\\])*\\]|'(?:[^']|'')*'!|[\\p{L}\\p{N}_.\\\\$!?])+|[^]`,
+		`(?:${bracketsPattern}|'(?:[^']|'')*'!|[\\p{L}\\p{N}_.\\\\$!?])+|[^]`,
 	].join('|'),
 	'gu',
 );
@@ -228,6 +229,15 @@ export function intersected(formula: string): string {
 	const writer = new Writer();
 	const text = writer.expression(nodes, 'V');
 	return writer.hasConstant ? single(text) : text;
+}
+
+/** Whether an argument that may be a range is computed alike in an array, as names are, and in one cell. */
+export function isAlike(formula: string): boolean {
+	if (isSimple(formula)) return true;
+	const nodes = parse(formula);
+	if (!nodes) return false;
+	const writer = new Writer();
+	return writer.expression(nodes, 'R') === write(nodes, (node) => plain(node, false)) && !writer.hasConstant;
 }
 
 /** Functions whose result is one value in most formulas, but may be several. */

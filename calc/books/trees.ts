@@ -10,6 +10,7 @@ export const keys = {
 	validation: 'xlsx.validation',
 	conditional: 'xlsx.conditional',
 	filter: 'xlsx.filter',
+	table: 'xlsx.table',
 	page: 'xlsx.page',
 	names: 'xlsx.names',
 	picture: 'xlsx.picture',

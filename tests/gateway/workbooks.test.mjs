@@ -11,7 +11,7 @@ import path from 'node:path';
 import { Cluster, PsqlSession, waitUntil } from '../lib/cluster.mjs';
 import { post, register, request } from '../lib/client.mjs';
 import { startCalc, waitValues } from '../lib/calc.mjs';
-import { differences, expected, makeWorkbook, parseWorkbook, script, workbookType as type } from '../lib/workbook.mjs';
+import { differences, expected, makeTables, makeWorkbook, parseWorkbook, script, workbookType as type } from '../lib/workbook.mjs';
 
 let cluster;
 let gateway;
@@ -156,6 +156,61 @@ test('formulas of one cell have the values that they have in programs, and so do
 	const [exported] = readWorkbook((await download(`books/${id}`)).body);
 	assert.deepEqual(exported.arrays, original.arrays);
 	for (const name of Object.keys(cells)) assert.deepEqual(exported.cells[name].value, original.cells[name].value, name);
+});
+
+describe('tables and names', () => {
+	const kinds = (list, tab) => Object.fromEntries(list.filter((one) => one.tab === tab).map(({ what, count }) => [what, count]));
+	let original;
+	let book;
+	before(async () => {
+		const bytes = makeTables(file('tables.xlsx'));
+		original = readWorkbook(bytes);
+		book = await done(bytes);
+	});
+
+	test('in formulas are references, and computed', async () => {
+		const [data, other] = book.tabs;
+		const rows = await cluster.rows(`SELECT a1, content FROM sheet.range(${data.id}) WHERE content LIKE '=%'`);
+		assert.deepEqual(Object.fromEntries(rows.map(({ a1, content }) => [a1, content])), {
+			...{ D2: '=$B2*$C2', D3: '=$B3*$C3', D4: '=$C4*$H$4', C5: '=SUBTOTAL(109,$C$2:$C$4)', D5: '=SUBTOTAL(109,$D$2:$D$4)' },
+		});
+		await waitValues(cluster, data.id, { D2: '6', D3: '20', D4: '1', C5: '11', D5: '27' });
+		const columnA = ['11', '76', '3', '3', '7.4', 'raterate', '6', 'Unit [€]', '11', '9', '0.2', '#NAME?', '#NAME?', '#VALUE!'];
+		const wanted = Object.fromEntries(columnA.map((value, i) => [`A${i + 1}`, value]));
+		await waitValues(cluster, other.id, { ...wanted, C1: '28', C2: '14', C3: '35' });
+		const contents = await cluster.rows(`SELECT content FROM sheet.range(${other.id}, 'A5:A7')`);
+		assert.deepEqual(contents.map(({ content }) => content), ["=('Jane''s data'!$H$4*2)+7", '="rate"&"rate"', "=SUM(INDEX('Jane''s data'!$C$2:$C$4,1):INDEX('Jane''s data'!$C$2:$C$4,2))"]);
+	});
+
+	test('are kept, and what differs is told', () => {
+		const [data, other] = book.tabs.map(({ name }) => name);
+		assert.deepEqual([kinds(book.kept, data), kinds(book.kept, other)], [{ tables: 2, 'defined names': 6 }, { 'defined names': 1 }]);
+		const written = 'names in formulas: references are in their place';
+		assert.deepEqual(kinds(book.not_carried, data), { [written]: 5 });
+		assert.deepEqual(kinds(book.not_carried, other), {
+			...{ [written]: 13, 'formulas that refer to names': 1, 'formulas that refer to tables': 1, 'the size of arrays: a formula fills what it gives': 1 },
+		});
+	});
+
+	test('are in the workbook of the book', async () => {
+		const exported = readWorkbook((await download(`books/${book.id}`)).body);
+		assert.equal(Object.keys(exported[0].tables).length, 2);
+		for (const what of ['tables', 'names']) assert.deepEqual(exported.map((tab) => tab[what]), original.map((tab) => tab[what]), what);
+		assert.deepEqual(['A1', 'A5', 'A8'].map((name) => exported[1].cells[name].shown), ['11', '7.4', 'Unit [€]']);
+	});
+
+	test('follow rows and columns, and the header', async () => {
+		const [{ id }] = book.tabs;
+		await cluster.psql(`SELECT sheet.insert_rows(${id}, 2, 2), sheet.insert_columns(${id}, 1, 1), sheet.set(${id}, 'B1', 'new'), sheet.set(${id}, 'A1', 'Thing')`);
+		const exported = readWorkbook((await download(`books/${book.id}`)).body);
+		const { Sales: sales, taxes } = exported[0].tables;
+		const columns = ['Thing', 'new', 'Unit [€]', 'Amount', 'Größe'];
+		assert.deepEqual([sales[0], sales[3].map(([name]) => name), sales[5]], ['A1:E7', columns, ['A1:E6', [[2, ['1.5', '10']]]]]);
+		assert.deepEqual([taxes[0], exported[0].names.items], ['H2:I6', undefined]);
+		await cluster.psql(`SELECT sheet.set(${id}, 'B1', 'Thing')`);
+		const without = readWorkbook((await download(`books/${book.id}`)).body);
+		assert.deepEqual(Object.keys(without[0].tables), ['taxes']);
+	});
 });
 
 describe('what is refused, leaves nothing', () => {

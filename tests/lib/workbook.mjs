@@ -15,6 +15,12 @@ export function makeWorkbook(file, rows, columns) {
 	return fs.readFileSync(file);
 }
 
+/** One with tables and names. */
+export function makeTables(file) {
+	python('tables', file);
+	return fs.readFileSync(file);
+}
+
 /** Its tabs, with all cells. */
 export function parseWorkbook(file, bytes) {
 	fs.writeFileSync(file, bytes);

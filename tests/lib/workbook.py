@@ -1,6 +1,7 @@
 """Makes and reads workbooks for the tests, by openpyxl.
 
 make FILE [big ROWS COLUMNS]: a workbook with all that is carried (or many cells)
+tables FILE: a workbook with tables and names, and formulas that use them
 read FILE: prints it as JSON, cell by cell
 """
 import datetime
@@ -16,6 +17,8 @@ from openpyxl.styles import Alignment, Border, Color, Font, PatternFill, Side
 from openpyxl.utils.datetime import CALENDAR_MAC_1904
 from openpyxl.workbook.defined_name import DefinedName
 from openpyxl.worksheet.datavalidation import DataValidation
+from openpyxl.worksheet.filters import FilterColumn, Filters
+from openpyxl.worksheet.table import Table, TableStyleInfo
 
 try:
     from openpyxl.worksheet.formula import ArrayFormula
@@ -132,6 +135,58 @@ def shared(text):
     return text
 
 
+def define(book, name, text, tab=None):
+    if not ArrayFormula:
+        book.defined_names.append(DefinedName(name, attr_text=text, localSheetId=tab))
+    else:
+        (book if tab is None else book.worksheets[tab]).defined_names.add(DefinedName(name, attr_text=text))
+
+
+def table(sheet, name, ref, style=None, totals=None, **more):
+    """totals: functions by the places of columns."""
+    made = Table(displayName=name, ref=ref, tableStyleInfo=TableStyleInfo(name=style, showRowStripes=True) if style else None, **more)
+    made._initialise_columns()
+    for column, cell in zip(made.tableColumns, sheet[ref][0]):
+        column.name = cell.value
+    for place, function in (totals or {}).items():
+        made.tableColumns[place].totalsRowFunction = function
+    sheet.add_table(made)
+    return made
+
+
+def tables(path):
+    book = openpyxl.Workbook()
+    data = book.active
+    data.title = "Jane's data"
+    rows = [['Item', 'Unit [€]', 'Amount', 'Größe'], ['pen', 1.5, 4, '=Sales[[#This Row],[Unit \'[€\']]]*Sales[[#This Row],[Amount]]'], ['ink', 10, 2, '=[@[Unit \'[€\']]]*[@Amount]'], ['pad', 3, 5, '=Sales[@Amount]*rate']]
+    for row in [*rows, ['all', None, '=SUBTOTAL(109,Sales[Amount])', '=SUBTOTAL(109,Sales[Größe])']]:
+        data.append(row)
+    sales = table(data, 'Sales', 'A1:D5', 'TableStyleMedium9', {2: 'sum', 3: 'sum'}, totalsRowCount=1)
+    sales.tableColumns[0].totalsRowLabel = 'all'
+    sales.autoFilter.ref = 'A1:D4'
+    sales.autoFilter.filterColumn.append(FilterColumn(colId=1, filters=Filters(filter=['1.5', '10'])))
+    for row, values_ in enumerate([['Code', 'Tax'], ['pen', 0.1], ['ink', 0.2]], 2):
+        for column, value in enumerate(values_, 7):
+            data.cell(row, column, value)
+    table(data, 'taxes', 'G2:H4')
+    other = book.create_sheet('other')
+    define(book, 'rate', "'Jane''s data'!$H$4")
+    define(book, 'items', 'Sales[Item]')
+    define(book, 'twice', 'rate*2')
+    define(book, 'limit', '5')
+    define(book, 'word', '"rate"')
+    define(book, 'moving', "'Jane''s data'!A1")
+    define(book, 'limit', '7', 1)
+    formulas = [
+        'SUM(Sales[Amount])', 'SUM(sales[[#All],[amount]:[Größe]])', 'COUNTA(items)', 'ROWS(Sales)', 'twice+limit', 'word&"rate"', "SUM(INDEX(Sales[Amount],1):INDEX(Sales[Amount],2))",
+        'Sales[[#Headers],[Unit \'[€\']]]', 'Sales[[#Totals],[Amount]]', 'SUMIFS(Sales[Amount],Sales[Item],"<>ink")', 'INDEX(taxes[Tax],MATCH("ink",taxes[Code],0))', 'moving', 'SUM(Gone[x])', 'Sales[Item]',
+    ]
+    for row, formula in enumerate(formulas, 1):
+        other.cell(row, 1, f'={formula}')
+    array(other, 'C1', 'C1:C3', '=Sales[Amount]*limit')
+    book.save(path)
+
+
 def make(path, epoch=None):
     book = openpyxl.Workbook()
     if epoch == 'mac':
@@ -147,11 +202,7 @@ def make(path, epoch=None):
     arrangement(book.create_sheet('arrangement'))
     kept(book.create_sheet('kept'))
     book.create_sheet('hidden').sheet_state = 'hidden'
-    name = DefinedName('steuer', attr_text="'Zweite Tab'!$A$1")
-    if ArrayFormula:
-        book.defined_names.add(name)
-    else:
-        book.defined_names.append(name)
+    define(book, 'steuer', "'Zweite Tab'!$A$1")
     book.save(path)
     rewrite(path, 'xl/worksheets/sheet2.xml', shared)
 
@@ -207,7 +258,16 @@ def read(path):
         validations = [[str(one.sqref), one.type, one.formula1, one.allow_blank] for one in sheet.data_validations.dataValidation]
         notes = {cell.coordinate: [cell.comment.text, cell.comment.author] for row in sheet.iter_rows() for cell in row if cell.comment}
         names = {name.name: name.attr_text for name in (book.defined_names.values() if ArrayFormula else book.defined_names.definedName)}
+        tables_of = {
+            one.displayName: [
+                one.ref, one.headerRowCount, one.totalsRowCount, [[column.name, column.totalsRowFunction, column.totalsRowLabel] for column in one.tableColumns],
+                one.tableStyleInfo and [one.tableStyleInfo.name, one.tableStyleInfo.showRowStripes],
+                one.autoFilter and [one.autoFilter.ref, [[column.colId, column.filters.filter] for column in one.autoFilter.filterColumn]],
+            ]
+            for one in sheet.tables.values()
+        }
         tabs.append({
+            'tables': tables_of,
             'rules': rules, 'validations': validations, 'notes': notes, 'names': names, 'filter': sheet.auto_filter.ref, 'print': sheet.print_area, 'page': sheet.page_setup.orientation,
             'name': sheet.title, 'state': sheet.sheet_state, 'colour': colour(sheet.sheet_properties.tabColor), 'freeze': sheet.freeze_panes,
             'merges': sorted(str(one) for one in sheet.merged_cells.ranges), 'widths': widths, 'heights': heights, 'arrays': arrays, 'cells': cells,
@@ -219,6 +279,8 @@ if __name__ == '__main__':
     command, file, *rest = sys.argv[1:]
     if command == 'make':
         make(file, *rest)
+    elif command == 'tables':
+        tables(file)
     elif command == 'big':
         big(file, *map(int, rest))
     else:

@@ -3,7 +3,8 @@
 PAIRS: a JSON file, [[name, file, exported file], ...]; prints [[name, tab, cell, what, before, after], ...] of what differs.
 
 Not compared is what differs by design (docs/design/workbooks.md): a cell in the default font of a workbook has the sheet's; dates are to
-the millisecond; an error is a value or a formula; what an array fills is computed again. Colours of themes and palettes are None here:
+the millisecond; an error is a value or a formula; what an array fills is computed again; formulas have references in place of names
+and tables, so their values are compared. Colours of themes and palettes are None here:
 LibreOffice computes them.
 """
 import datetime
@@ -49,6 +50,13 @@ def formula(cell):
     return ['error', text[1:]] if re.fullmatch(r'=#[A-Z/0-9!?]+', text) else ['formula', text]
 
 
+def names_of(book):
+    """A pattern of formulas that use a name or a table."""
+    defined = [*book.defined_names, *(name for sheet in book.worksheets for name in sheet.defined_names)] if ArrayFormula else [one.name for one in book.defined_names.definedName]
+    names = [*defined, *(name for sheet in book.worksheets for name in sheet.tables)]
+    return re.compile(r'\[|(?<![\w.])(' + '|'.join(map(re.escape, names)) + r')(?![\w.(!])' if names else r'\[', re.IGNORECASE)
+
+
 def colour(value):
     """None: black, or not told."""
     rgb = value.rgb[-6:] if value is not None and value.type == 'rgb' and isinstance(value.rgb, str) else None
@@ -74,6 +82,7 @@ def read(path):
     book, shown = openpyxl.load_workbook(path), openpyxl.load_workbook(path, data_only=True)
     tabs = {}
     usual = book._fonts[0]
+    names = names_of(book)
     for sheet in book.worksheets:
         cells = {}
         ranges = list(sheet.array_formulae.values()) if ArrayFormula else [one['ref'] for one in sheet.formula_attributes.values() if one.get('t') == 'array']
@@ -90,6 +99,8 @@ def read(path):
                 if cell.data_type == 'f':
                     result = values[cell.coordinate]
                     one['shown'] = ['error', result.value] if result.data_type == 'e' else plain(result.value)
+                    if one['content'][0] == 'formula' and names.search(one['content'][1]):
+                        one['content'] = ['named', one['content'][1]]
                 cells[cell.coordinate] = one
         tabs[sheet.title] = {'cells': cells, 'filled': filled, 'state': sheet.sheet_state, 'merges': sorted(map(str, sheet.merged_cells.ranges)), 'frozen': sheet.freeze_panes}
     return tabs
@@ -103,6 +114,8 @@ def same(what, old, new):
     a, b = old.get(what), new.get(what)
     if a == b:
         return True
+    if what == 'content' and a[0] == 'named':
+        return b is not None and b[0] in ('formula', 'named')
     if what == 'content':
         # A number with a format of dates is to the millisecond.
         return old['format'] != 'General' and numbers(a, b, 1e-12)

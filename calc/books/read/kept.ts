@@ -1,5 +1,5 @@
-// kept.ts - what of a tab is kept as properties, though sheets do not show it: notes, validations, conditional formats, filters, what
-// is printed, and names.
+// kept.ts - what of a tab is kept as properties, though sheets do not show it: notes, validations, conditional formats, filters, tables,
+// what is printed, and names.
 import { wholeSheet } from '../../../gateway/web/src/sheet/arrange';
 import { maxCols, maxRows } from '../../../gateway/web/src/v2/lines';
 import type { PropertyEdit, Range } from '../../../gateway/web/src/v2/messages';
@@ -106,6 +106,10 @@ export class Kept {
 		const range = rangeOf(reference);
 		if (range) this.add({ ...range, key: keys.note, value: { text, author }, what: 'notes', count: 1 });
 		else this.lose('notes');
+	}
+
+	table(range: Range, tree: Tree): void {
+		this.add({ ...range, key: keys.table, value: tree, what: 'tables', count: 1 });
 	}
 
 	/** Of values that several ranges have. */

@@ -9,6 +9,7 @@ import { intersected } from '../intersection';
 import { Arrangement } from './arrangement';
 import { type Losses, Refused } from './refused';
 import { isKept, type Kept } from './kept';
+import type { Names } from './names';
 import type { Strings } from './strings';
 import type { Styles } from './styles';
 import { type Attributes, bare, isTrue, numberOf, unescapeText } from './xml';
@@ -18,6 +19,7 @@ export interface Book {
 	strings: Strings;
 	styles: Styles;
 	losses: Losses;
+	names: Names;
 	/** Dates count from 1904. */
 	mac: boolean;
 }
@@ -49,7 +51,7 @@ const mostFilled = 1_000_000;
 const counted: Record<string, string> = {
 	// These three, of later programs.
 	...{ cfRule: 'conditional formats', dataValidation: 'validations', sparkline: 'sparklines', protectedRange: 'protection' },
-	...{ sheetProtection: 'protection', tablePart: 'tables', scenario: 'scenarios', picture: 'background pictures', oleObject: 'embedded objects' },
+	...{ sheetProtection: 'protection', scenario: 'scenarios', picture: 'background pictures', oleObject: 'embedded objects' },
 	...{ control: 'controls' },
 	...{ legacyDrawingHF: 'pictures in headers', customSheetView: 'views', slicerRef: 'slicers', phoneticPr: '', drawing: '', legacyDrawing: '' },
 };
@@ -73,6 +75,8 @@ export class TabReader {
 
 	constructor(
 		private readonly tab: string,
+		/** Its place among all. */
+		private readonly at: number,
 		private readonly part: string,
 		private readonly book: Book,
 		private readonly links: Links,
@@ -201,16 +205,28 @@ export class TabReader {
 		}
 		if (kind === 'array') this.fill(ref);
 		if (kind === 'array' && this.cell!['cm'] === undefined && ref?.includes(':')) this.lose('the size of arrays: a formula fills what it gives');
-		let formula = withoutPrefixes(text.trim());
+		let formula = text.trim();
 		if (kind === 'shared' && si !== undefined) {
 			if (formula !== '') this.shared.set(si, { text: formula, row, col });
 			const first = this.shared.get(si);
 			formula = first ? moveFormula(first.text, row - first.row, col - first.col) : '';
 		}
 		if (formula === '') return null;
-		const missing = missingOf(formula);
+		return this.written(formula, kind === 'array');
+	}
+
+	/** The formula as a sheet has it. */
+	private written(formula: string, isArray: boolean): string {
+		const { row, col, at } = this;
+		const plain = (text: string): string => `=${isArray ? withoutPrefixes(text) : intersected(withoutPrefixes(text))}`;
+		const { text, hasNames } = this.book.names.write(formula, { at, row, col });
+		const content = plain(text);
+		const isWritten = text !== formula && !isTooLong(content);
+		if (isWritten) this.lose('names in formulas: references are in their place');
+		if (hasNames || (text !== formula && !isWritten)) this.lose('formulas that refer to names');
+		const missing = missingOf(withoutPrefixes(isWritten ? text : formula));
 		if (missing) this.lose(missing);
-		return `=${kind === 'array' ? formula : intersected(formula)}`;
+		return isWritten ? content : plain(formula);
 	}
 
 	/** An array fills these cells, by itself in a sheet. */

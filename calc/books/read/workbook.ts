@@ -6,11 +6,13 @@ import type { FileHead } from '../messages';
 import type { StoredFile } from '../pictures';
 import { Colours } from './colours';
 import { Kept, type KeptName } from './kept';
+import { type DefinedName, Names } from './names';
 import { Pictures, type Room } from './pictures';
 import { Losses, type NotCarried, Refused } from './refused';
 import { type Links, TabReader } from './sheet';
 import { Strings } from './strings';
 import { Styles } from './styles';
+import { readTable, type Table } from './tables';
 import { type Attributes, bare, isTrue, readXml, unescapeText } from './xml';
 import { Zip } from './zip';
 
@@ -36,6 +38,9 @@ const batchCharacters = 1 << 20;
 /** Of contents and styles: cells may share one. */
 const mostCharacters = 512 << 20;
 
+/** Of all tables. */
+const mostTableColumns = 1_000_000;
+
 /** Styles are shared by cells. */
 const styleSizes = new WeakMap<object, number>();
 
@@ -60,6 +65,14 @@ interface Sheet {
 	name: string;
 	state: string;
 	id: string;
+}
+
+/** A tab that is a sheet. */
+interface TabPart {
+	sheet: Sheet;
+	/** Its place among all tabs. */
+	at: number;
+	part: string;
 }
 
 async function readRelations(zip: Zip, part: string): Promise<Map<string, Relation>> {
@@ -97,8 +110,8 @@ export class WorkbookReader {
 	private mac = false;
 	private characters = 0;
 	private sheets: Sheet[] = [];
-	/** By the tab that keeps them, as its place among all. */
-	private readonly names: { at: number | null; name: KeptName }[] = [];
+	private readonly definedNames: DefinedName[] = [];
+	private readonly tables: Table[] = [];
 
 	private constructor(
 		private readonly zip: Zip,
@@ -169,32 +182,52 @@ export class WorkbookReader {
 		// Programs make it of the filter.
 		if (/^_xlnm\._FilterDatabase$/i.test(name)) return;
 		const at = localSheetId === undefined ? null : Number(localSheetId);
-		this.names.push({ at, name: { name, text, local: at !== null, hidden: isTrue(hidden) } });
+		this.definedNames.push({ at, name: { name, text, local: at !== null, hidden: isTrue(hidden) } });
 	}
 
 	private async readSheets(relations: Map<string, Relation>, taker: Taker): Promise<void> {
-		const tabs: { sheet: Sheet; part: string }[] = [];
-		for (const sheet of this.sheets) {
+		const tabs: TabPart[] = [];
+		for (const [at, sheet] of this.sheets.entries()) {
 			const relation = relations.get(sheet.id);
 			if (!relation) throw new Refused('workbook_broken', 'a tab has no part', { part: this.part, tab: sheet.name });
-			if (relation.type === 'worksheet') tabs.push({ sheet, part: relation.target });
+			if (relation.type === 'worksheet') tabs.push({ sheet, at, part: relation.target });
 			else this.losses.add(sheet.name, relation.type === 'chartsheet' ? 'tabs that are charts' : 'tabs that are no sheets');
 		}
 		if (tabs.length === 0) throw new Refused('workbook_broken', 'the workbook has no tabs', { part: this.part });
 		if (tabs.length > mostTabs) throw new Refused('workbook_limit', `a book has at most ${mostTabs} tabs, the workbook has ${tabs.length}`);
+		await this.readTables(tabs);
+		const isSheet = (at: number): boolean => tabs.some((tab) => tab.at === at);
+		const tabNames = this.sheets.map(({ name }, at) => (isSheet(at) ? name : undefined));
+		const names = new Names(tabNames, this.definedNames, this.tables);
 		const first = tabs.findIndex(({ sheet }) => sheet.state === 'visible');
-		for (const [i, { sheet, part }] of tabs.entries()) {
+		for (const [i, tab] of tabs.entries()) {
+			const { sheet, at } = tab;
 			const hidden = sheet.state !== 'visible' && i !== Math.max(first, 0);
 			if (sheet.state === 'veryHidden') this.losses.add(sheet.name, 'that only programs show the tab');
 			await taker.tab(sheet.name);
 			// Names of the whole workbook are with its first tab.
-			const names = this.names.filter(({ at }) => (at === null ? i === 0 : this.sheets[at] === sheet)).map(({ name }) => name);
-			const colour = await this.readTab(sheet.name, part, names, taker);
+			const keptNames = this.definedNames.filter(({ at: of }) => (of === null ? i === 0 : of === at)).map(({ name }) => name);
+			const colour = await this.readTab(tab, names, keptNames, taker);
 			await taker.endTab(colour, hidden);
 		}
 	}
 
-	private async readTab(tab: string, part: string, names: KeptName[], taker: Taker): Promise<string | null> {
+	/** Before all tabs: formulas of each may refer to them. */
+	private async readTables(tabs: TabPart[]): Promise<void> {
+		let columns = 0;
+		for (const { sheet, at, part } of tabs) {
+			const lose = (what: string): void => this.losses.add(sheet.name, what);
+			for (const { type, target, external } of (await readRelations(this.zip, part)).values()) {
+				if (type !== 'table' || external) continue;
+				const table = await readTable(this.zip, target, at, lose);
+				if (table && (columns += table.columns.size) <= mostTableColumns) this.tables.push(table);
+				else lose('tables');
+				for (const relation of (await readRelations(this.zip, target)).values()) this.losePart(sheet.name, relation.type);
+			}
+		}
+	}
+
+	private async readTab({ sheet: { name: tab }, at, part }: TabPart, names: Names, keptNames: KeptName[], taker: Taker): Promise<string | null> {
 		const relations = await readRelations(this.zip, part);
 		const links: Links = {
 			some: await this.mentions(part, 'hyperlink'),
@@ -219,7 +252,7 @@ export class WorkbookReader {
 			(index) => this.styles.dxf(index),
 			(what) => this.losses.add(tab, what),
 		);
-		const reader = new TabReader(tab, part, { strings: this.strings, styles: this.styles, losses: this.losses, mac: this.mac }, links, kept, put);
+		const reader = new TabReader(tab, at, part, { strings: this.strings, styles: this.styles, losses: this.losses, names, mac: this.mac }, links, kept, put);
 		await readXml(this.zip, part, {
 			open: (name, attributes) => reader.open(name, attributes),
 			text: (text) => reader.text(text),
@@ -230,11 +263,12 @@ export class WorkbookReader {
 		});
 		const { arrangement } = reader;
 		await this.readNotes(relations, kept);
+		for (const table of this.tables) if (table.at === at) kept.table(table.range, table.tree);
 		const properties = arrangement.properties();
 		for (const property of properties) put(property);
 		let room = mostProperties - properties.length;
 		let bytes = mostPropertyBytes;
-		for (const { what, count, size, ...property } of kept.properties(names)) {
+		for (const { what, count, size, ...property } of kept.properties(keptNames)) {
 			if (room-- > 0 && (bytes -= size) >= 0) {
 				put(property);
 				if (count > 0) this.losses.keep(tab, what, count);

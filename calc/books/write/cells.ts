@@ -88,6 +88,17 @@ export class Cells {
 		this.lastCol = Math.max(this.lastCol, col);
 	}
 
+	/** The text that a cell has; undefined: it has another content, or none. */
+	text(row: number, col: number): string | undefined {
+		const content = this.cells.get(keyOf(row, col))?.content ?? '';
+		const value = parseContent(content);
+		return value.kind === 'text' ? value.text : value.kind === 'formula' ? readLink(content)?.text : undefined;
+	}
+
+	isFormula(row: number, col: number): boolean {
+		return this.cells.get(keyOf(row, col))?.content.startsWith('=') ?? false;
+	}
+
 	/** In reading order, when all are added. */
 	keys(): Float64Array {
 		this.findArrays();

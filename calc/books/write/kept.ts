@@ -23,15 +23,19 @@ function byValue(properties: PropertyEdit[]): Map<string, { value: unknown; rang
 	return groups;
 }
 
+export function filterOf(properties: PropertySet): PropertyEdit | undefined {
+	return properties.of(keys.filter).find(({ value }) => isTree(value, ['autoFilter']));
+}
+
 /** The elements before the merged cells. */
 export function filterXml(properties: PropertySet): string {
-	const [filter] = properties.of(keys.filter).filter(({ value }) => isTree(value, ['autoFilter']));
+	const filter = filterOf(properties);
 	return filter ? treeXml(filter.value as Tree, ` ref="${rangeName(filter)}"`) : '';
 }
 
 /** The range of the filter, as names have it; undefined: there is none. */
 export function filterRange(properties: PropertySet): string | undefined {
-	const [filter] = properties.of(keys.filter).filter(({ value }) => isTree(value, ['autoFilter']));
+	const filter = filterOf(properties);
 	return filter && rangeName(filter).replace(/([A-Z]+)([0-9]+)/g, '$$$1$$$2');
 }
 

@@ -5,9 +5,9 @@ import type { ZipFile } from 'yazl';
 import { maxCols } from '../../../gateway/web/src/v2/lines';
 import type { PropertyEdit } from '../../../gateway/web/src/v2/messages';
 import type { PropertySet } from '../../../gateway/web/src/v2/properties';
+import { workbookRows } from '../formulas';
 import { dataNames, type Picture, picturesOf, pictureTypes, suffixOf } from '../pictures';
 import type { Tree } from '../trees';
-import { workbookRows } from './tab';
 import { attributes, escapeXml, head, namespaces } from './xml';
 
 const drawingNamespace = 'http://schemas.openxmlformats.org/drawingml/2006/spreadsheetDrawing';

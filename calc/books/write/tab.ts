@@ -4,12 +4,12 @@ import { freezeOf, mergesOf, type Run, runsOf } from '../../../gateway/web/src/s
 import { maxCols, maxRows } from '../../../gateway/web/src/v2/lines';
 import type { PropertySet } from '../../../gateway/web/src/v2/properties';
 import { heightOfPixels, widthOfPixels } from '../formats';
+import { workbookRows } from '../formulas';
 import type { Cells } from './cells';
 import { filterXml, notesOf, pageXml, rulesXml } from './kept';
 import type { StyleTables } from './styles';
 import { attributes, escapeXml, head, namespaces } from './xml';
 
-export const workbookRows = 1_048_576;
 const mostLines = 200_000;
 const pieceCharacters = 1 << 16;
 
@@ -89,11 +89,13 @@ export interface Shared {
 	styles: StyleTables;
 	text: (text: string) => number;
 	rename: (formula: string) => string | null;
+	/** How many the tab has. */
+	tables: number;
 	hasDrawing: boolean;
 }
 
 /** The tab in pieces. Its links are in tab.cells.links afterwards. */
-export function* tabXml({ colour, properties, cells }: Tab, { styles, text, rename, hasDrawing }: Shared): Generator<string> {
+export function* tabXml({ colour, properties, cells }: Tab, { styles, text, rename, tables, hasDrawing }: Shared): Generator<string> {
 	yield `${head}<worksheet xmlns="${namespaces.main}" xmlns:r="${namespaces.relations}">`;
 	if (colour) yield `<sheetPr><tabColor rgb="FF${colour.slice(1).toUpperCase()}"/></sheetPr>`;
 	if (cells.lastRow >= 0) yield `<dimension ref="${rangeName({ row: 0, col: 0, toRow: cells.lastRow, toCol: cells.lastCol })}"/>`;
@@ -129,19 +131,22 @@ export function* tabXml({ colour, properties, cells }: Tab, { styles, text, rena
 	yield pageXml(properties);
 	if (hasDrawing) yield '<drawing r:id="rIdDrawing"/>';
 	if (notesOf(properties).length > 0) yield '<legacyDrawing r:id="rIdBoxes"/>';
+	if (tables > 0)
+		yield `<tableParts count="${tables}">${Array.from({ length: tables }, (_, i) => `<tablePart r:id="rIdTable${i + 1}"/>`).join('')}</tableParts>`;
 	yield '</worksheet>';
 }
 
 const linkXml = ({ name, link }: { name: string; link: string }, i: number): string =>
 	link.startsWith('#') ? `<hyperlink ref="${name}" location="${escapeXml(link.slice(1))}"/>` : `<hyperlink ref="${name}" r:id="rId${i + 1}"/>`;
 
-/** What a tab refers to; undefined: nothing. n: its number. */
-export function relationsXml({ cells, properties }: Tab, n: number, hasDrawing: boolean): string | undefined {
+/** What a tab refers to; undefined: nothing. n: its number. tables: the ids of its tables. */
+export function relationsXml({ cells, properties }: Tab, n: number, tables: number[], hasDrawing: boolean): string | undefined {
 	const relation = (Id: string, type: string, Target: string, TargetMode?: string) =>
 		`<Relationship${attributes({ Id, Type: `${namespaces.relations}/${type}`, Target, TargetMode })}/>`;
 	const relations = cells.links.flatMap(({ link }, i) => (link.startsWith('#') ? [] : [relation(`rId${i + 1}`, 'hyperlink', link, 'External')]));
 	if (notesOf(properties).length > 0)
 		relations.push(relation('rIdNotes', 'comments', `../comments${n}.xml`), relation('rIdBoxes', 'vmlDrawing', `../drawings/vmlDrawing${n}.vml`));
 	if (hasDrawing) relations.push(relation('rIdDrawing', 'drawing', `../drawings/drawing${n}.xml`));
+	tables.forEach((id, i) => relations.push(relation(`rIdTable${i + 1}`, 'table', `../tables/table${id}.xml`)));
 	return relations.length > 0 ? `${head}<Relationships xmlns="${namespaces.packageRelations}">${relations.join('')}</Relationships>` : undefined;
 }

@@ -16,6 +16,10 @@ export const escapeXml = (text: string): string =>
 /** Of a cell. */
 export const escapeText = (text: string): string => escapeCharacters(text).replace(/[&<>]/g, (one) => entities[one]!);
 
+/** Of an attribute that has the text of a cell. */
+export const escapeName = (text: string): string =>
+	escapeXml(escapeCharacters(text).replace(/[\t\n]/g, (one) => `_x000${one.charCodeAt(0).toString(16).toUpperCase()}_`));
+
 export const attributes = (values: Record<string, string | number | undefined>): string =>
 	Object.entries(values)
 		.map(([name, value]) => (value === undefined ? '' : ` ${name}="${typeof value === 'string' ? escapeXml(value) : value}"`))

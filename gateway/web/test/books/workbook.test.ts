@@ -1,73 +1,12 @@
 // workbook.test.ts - workbooks as edits of sheets, and back (calc/books), without a database.
 import { describe, expect, test } from 'vitest';
-import { ZipFile } from 'yazl';
-import { Refused, type NotCarried } from '../../../../calc/books/read/refused';
-import { WorkbookReader } from '../../../../calc/books/read/workbook';
+import { Refused } from '../../../../calc/books/read/refused';
 import { Zip } from '../../../../calc/books/read/zip';
-import { Cells } from '../../../../calc/books/write/cells';
-import { tabNames, WorkbookWriter } from '../../../../calc/books/write/workbook';
-import { ByteWriter } from '../../src/v2/bytes';
-import { writeEdits } from '../../src/v2/edits';
-import { type CellEdit, type Edit, isProperty, isStructure, type PropertyEdit } from '../../src/v2/messages';
-import { PropertySet } from '../../src/v2/properties';
+import { tabNames } from '../../../../calc/books/write/workbook';
+import type { CellEdit, PropertyEdit } from '../../src/v2/messages';
 import { maxCols, maxRows } from '../../src/v2/lines';
 import { randomOf } from '../person';
-
-interface ReadTab {
-	name: string;
-	colour: string | null;
-	hidden: boolean;
-	cells: CellEdit[];
-	properties: PropertyEdit[];
-}
-
-async function read(bytes: Buffer): Promise<{ tabs: ReadTab[]; lost: NotCarried[]; kept: NotCarried[] }> {
-	const tabs: ReadTab[] = [];
-	const { lost, kept } = await WorkbookReader.read(bytes, {
-		tab: async (name) => void tabs.push({ name, colour: null, hidden: false, cells: [], properties: [] }),
-		edits: async (edits) => {
-			for (const edit of edits)
-				if (isProperty(edit)) tabs.at(-1)!.properties.push(edit);
-				else if (!isStructure(edit)) tabs.at(-1)!.cells.push(edit);
-		},
-		endTab: async (colour, hidden) => void Object.assign(tabs.at(-1)!, { colour, hidden }),
-		again: async () => {},
-		file: async () => null,
-	});
-	return { tabs, lost, kept };
-}
-
-async function zipped(parts: Record<string, string>): Promise<Buffer> {
-	const zip = new ZipFile();
-	for (const [name, text] of Object.entries(parts)) zip.addBuffer(Buffer.from(text), name);
-	zip.end();
-	const chunks: Buffer[] = [];
-	for await (const chunk of zip.outputStream) chunks.push(chunk as Buffer);
-	return Buffer.concat(chunks);
-}
-
-const main = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"';
-const types = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships';
-const relation = (id: string, type: string, target: string, more = '') => `<Relationship Id="${id}" Type="${types}/${type}" Target="${target}"${more}/>`;
-const relations = (...list: string[]) => `<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">${list.join('')}</Relationships>`;
-
-/** A workbook of one tab with this XML in it. */
-const workbook = (
-	sheet: string,
-	{ book = '', parts = {}, sheetRelations = '' }: { book?: string; parts?: Record<string, string>; sheetRelations?: string } = {},
-) =>
-	zipped({
-		'_rels/.rels': relations(relation('rId1', 'officeDocument', 'xl/workbook.xml')),
-		'xl/workbook.xml': `<workbook ${main} xmlns:r="${types}">${book}<sheets><sheet name="Tab" sheetId="1" r:id="rId1"/></sheets></workbook>`,
-		'xl/_rels/workbook.xml.rels': relations(
-			relation('rId1', 'worksheet', '/xl/worksheets/sheet1.xml'),
-			relation('rId2', 'styles', 'styles.xml'),
-			relation('rId3', 'sharedStrings', 'sharedStrings.xml'),
-		),
-		'xl/worksheets/sheet1.xml': `<worksheet ${main} xmlns:r="${types}">${sheet}</worksheet>`,
-		...(sheetRelations && { 'xl/worksheets/_rels/sheet1.xml.rels': relations(sheetRelations) }),
-		...parts,
-	});
+import { main, partOf, read, type ReadTab, relation, relations, workbook, written, zipped } from './workbooks';
 
 const contents = async (sheet: string, options = {}): Promise<Record<string, unknown>> => {
 	const { tabs } = await read(await workbook(`<sheetData>${sheet}</sheetData>`, options));
@@ -250,30 +189,6 @@ describe('refused', () => {
 
 // ---- writing ----
 
-function batch(edits: Edit[]): Uint8Array {
-	const to = new ByteWriter();
-	for (const number of [1, 1, 0]) to.number(number);
-	writeEdits(to, edits);
-	return to.finish();
-}
-
-async function written(name: string, edits: CellEdit[], values: CellEdit[] = [], properties: PropertyEdit[] = [], isComputed = true): Promise<Buffer> {
-	const writer = new WorkbookWriter([name]);
-	const chunks: Buffer[] = [];
-	const output = (async () => {
-		for await (const chunk of writer.output) chunks.push(chunk as Buffer);
-	})();
-	const cells = new Cells(isComputed);
-	cells.add(batch(edits));
-	if (values.length > 0) cells.addValues(batch(values));
-	const set = new PropertySet();
-	properties.forEach((property) => set.put(property));
-	await writer.addTab({ name, colour: '#112233', hidden: true, properties: set, cells });
-	await writer.end();
-	await output;
-	return Buffer.concat(chunks);
-}
-
 test('what is written is read as the same', async () => {
 	const texts = [
 		'1',
@@ -328,12 +243,11 @@ test('what is written is read as the same', async () => {
 
 /** The formulas of the tab's XML: cell, range of an array, text. */
 async function writtenFormulas(edits: CellEdit[], values: CellEdit[], isComputed = true): Promise<string[]> {
-	const zip = await Zip.open(await written('x', edits, values, [], isComputed));
-	let xml = '';
-	for await (const chunk of zip.read('xl/worksheets/sheet1.xml')) xml += chunk.toString();
+	const bytes = await written('x', edits, values, [], isComputed);
+	const xml = await partOf(bytes, 'xl/worksheets/sheet1.xml');
 	const formulas = [...xml.matchAll(/<c r="([A-Z0-9]+)"[^>]*?( cm="1")?[^>]*><f( t="array" ref="([^"]*)")?>([^<]*)/g)];
 	for (const [, , cm, array] of formulas) expect(cm !== undefined).toBe(array !== undefined);
-	expect(zip.has('xl/metadata.xml')).toBe(formulas.some(([, , , array]) => array));
+	expect((await Zip.open(bytes)).has('xl/metadata.xml')).toBe(formulas.some(([, , , array]) => array));
 	return formulas.map(([, cell, , , range, text]) => `${cell} ${range ?? '-'} ${text}`);
 }
 
@@ -442,15 +356,19 @@ test('whatever is damaged is read, or refused', async () => {
 	const below = randomOf(3);
 	const sheet = `<sheetPr><tabColor theme="3" tint="-0.2"/></sheetPr><sheetViews><sheetView workbookViewId="0"><pane xSplit="1" ySplit="2" state="frozen"/></sheetView></sheetViews>
 		<cols><col min="1" max="3" width="12.5" customWidth="1"/></cols><sheetData><row r="1" ht="20" customHeight="1"><c r="A1" s="1" t="s"><v>0</v></c>
-		<c r="B1"><f t="shared" ref="B1:B2" si="0">SUM(A1:$A$9)&amp;"x"</f><v>1.5</v></c></row><row r="2"><c r="A2" t="b"><v>1</v></c><c r="B2"><f t="shared" si="0"/></c>
+		<c r="B1"><f t="shared" ref="B1:B2" si="0">SUM(A1:$A$9)&amp;"x"&amp;m+t[[#Headers],[a]:[b]]</f><v>1.5</v></c></row><row r="2"><c r="A2" t="b"><v>1</v></c><c r="B2"><f t="shared" si="0"/></c>
 		<c r="C2" t="inlineStr"><is><r><rPr><b/></rPr><t>rich</t></r></is></c></row></sheetData><mergeCells><mergeCell ref="A3:B4"/></mergeCells>
 		<conditionalFormatting sqref="A1:B2 C3"><cfRule type="cellIs" dxfId="0" priority="1"><formula>1</formula></cfRule></conditionalFormatting>
 		<dataValidations count="1"><dataValidation type="list" sqref="A1"><formula1>"a,b"</formula1></dataValidation></dataValidations>
 		<hyperlinks><hyperlink ref="C2" location="Tab!A1"/></hyperlinks><pageSetup orientation="landscape"/><extLst><ext><f>1</f><row/></ext></extLst>`;
+	const book = '<definedNames><definedName name="n">Tab!$A$1</definedName><definedName name="m" localSheetId="0">SUM(t[a],n)*2</definedName></definedNames>';
 	const parts = {
 		...formats('yyyy-mm-dd'),
 		'xl/sharedStrings.xml': `<sst ${main}><si><t xml:space="preserve"> a_x0041_</t></si></sst>`,
+		'xl/tables/table1.xml': `<table ${main} id="1" displayName="t" ref="A1:B9" totalsRowCount="1"><autoFilter ref="A1:B8"><filterColumn colId="1"><filters><filter val="x"/></filters>
+			</filterColumn></autoFilter><tableColumns count="2"><tableColumn id="1" name="a"/><tableColumn id="2" name="b" totalsRowFunction="sum"/></tableColumns></table>`,
 	};
+	const sheetRelations = relation('rId1', 'table', '../tables/table1.xml');
 	const letters = '<>&"\'=/ x09A:!#$[]\u0001é';
 	const damage = (text: string): string => {
 		let damaged = text;
@@ -464,7 +382,7 @@ test('whatever is damaged is read, or refused', async () => {
 	let refused = 0;
 	for (let i = 0; i < rounds; i++) {
 		const broken = Object.fromEntries(Object.entries(parts).map(([name, text]) => [name, below(3) ? text : damage(text)]));
-		const bytes = await workbook(below(4) ? damage(sheet) : sheet, { parts: broken });
+		const bytes = await workbook(below(4) ? damage(sheet) : sheet, { parts: broken, sheetRelations, book: below(3) ? book : damage(book) });
 		// Of the archive, too.
 		if (below(4) === 0) bytes[below(bytes.length)] = below(256);
 		await read(bytes)
