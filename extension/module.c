@@ -98,9 +98,10 @@ _PG_init(void)
 	sheetlog_init();
 	sheetlog_ddl_init();
 	storage_init();
+	/* At a commit, what is initialized later is called first: edits are published before others are told of them. */
+	timer_init();
 	follow_init();
 	edit_life_init();
-	timer_init();
 	files_init();
 	permission_init();
 	databases_init();

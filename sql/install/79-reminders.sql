@@ -178,7 +178,8 @@ COMMENT ON FUNCTION sheet.next_reminder(sheet.task) IS 'Internal: when to look f
 
 CREATE FUNCTION sheet.publish_reminders(uid bigint) RETURNS void
 	LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_publish_reminders';
-COMMENT ON FUNCTION sheet.publish_reminders(bigint) IS 'Internal: tells gateways of reminders of the account when the transaction commits.';
+COMMENT ON FUNCTION sheet.publish_reminders(bigint) IS
+	'Internal: tells gateways of reminders of the account when the transaction commits, which waits for the disk.';
 
 -- An address of other characters is none, or is several.
 CREATE FUNCTION sheet.has_mail_address(person bigint) RETURNS boolean
@@ -260,8 +261,6 @@ BEGIN
 		WHERE f.created_at < now() - interval '7 days');
 	DELETE FROM sheet.notice n WHERE n.outbox_id = ANY (ARRAY(SELECT d.outbox_id FROM sheet.notice d WHERE d.outbox_id = ANY (old) FOR UPDATE SKIP LOCKED));
 	IF persons <> '{}' THEN
-		-- A reminder that somebody has seen is on the disk. Until the end of the transaction: a SET clause of the function would end with it.
-		PERFORM set_config('synchronous_commit', 'on', true);
 		-- The ring of sheet.follow has 16384 events. Pages of accounts beyond these ask within a minute.
 		PERFORM sheet.publish_reminders(p.uid) FROM (SELECT DISTINCT unnest(persons) LIMIT 1000) p (uid);
 		PERFORM pg_notify('sheet_outbox', '');

@@ -270,6 +270,22 @@ $node->stop('immediate');
 $node->start;
 agenda_has('crashed', 3, 'a commit before a crash is followed after it');
 
+# The worker is told of a commit when others see its cells: what it has looked at earlier it would not look at again.
+$holder = new_session($node);
+$holder->ask("SELECT pg_advisory_lock(hashtext('publish'))");
+my $editor = new_session($node);
+$editor->ask("SET pg_sheet.stop_point = 'publish:wait'");
+$editor->send("SELECT sheet.set($calendar, 'A200', 'published')");
+ok($node->poll_query_until('postgres', 'SELECT count(*) = 1 FROM sheet.calendar_edit'), 'a commit is visible, and its cells are not yet');
+my $beside = sql("SELECT sheet.create_calendar('beside', 'UTC', $uid[1])");
+sql("SELECT sheet.set_range($beside, 'A2', '{{told,2031-05-01 10:00,1 h}}')");
+ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM sheet.tasks($beside)"), 'the worker serves another calendar');
+is(sql('SELECT count(*) FROM sheet.calendar_edit'), 1, 'and has not heard of the commit');
+$holder->end;
+$editor->answer;
+$editor->end;
+agenda_has('published', 3, 'it follows when the cells are there');
+
 # ---- a calendar that cannot be served, and much work ----
 
 # There is no column for UIDs. One entry tries again, whoever goes on editing, and others are served.
@@ -480,5 +496,21 @@ start_with_clock($node);
 reminders_come(3, 'after a crash, and a step meanwhile, the last one');
 is(sql("SELECT count(DISTINCT starts_at) FROM sheet.outbox WHERE title = 'step'"), 3, 'each once');
 is(sql("SELECT count(*) FROM sheet.outbox WHERE title = 'step' AND created_at < starts_at - interval '1 h'"), 0, 'none before its time');
+$node->stop;
+
+# ---- a crash behind a reminder ----
+
+# What commits without waiting for the disk is lost here, and would be done again, at another time.
+$node = new_server('crash');
+$node->append_conf('postgresql.conf', "autovacuum = off\ntimezone = 'UTC'\nwal_writer_delay = 10s\npg_sheet.version_edits = 0\npg_sheet.version_bytes = 0\n");
+$node->restart;
+sql("SELECT sheet.account_create('p1', NULL, 'x')");
+sql(q{SELECT sheet.set_range(sheet.create_calendar('crash', 'UTC', (SELECT uid FROM sheet.account)), 'A2',
+	ARRAY[ARRAY['seen', to_char(now() + interval '61 s', 'YYYY-MM-DD HH24:MI:SS'), '5 min', '', 'p1', '', '1 min']])});
+ok($node->poll_query_until('postgres', 'SELECT count(*) = 1 FROM sheet.outbox'), 'a reminder comes');
+my $seen = sql('SELECT created_at FROM sheet.outbox');
+$node->stop('immediate');
+$node->start;
+is(sql('SELECT created_at FROM sheet.outbox'), $seen, 'and is there after a crash');
 $node->stop;
 done_testing();

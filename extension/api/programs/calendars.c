@@ -367,10 +367,12 @@ sheet_dismiss_reminders(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* publish_reminders(uid) */
+/* publish_reminders(uid). A reminder that somebody has seen is on the disk, though the worker's commits do not wait for
+ * it otherwise. A setting would end with the statement: see catalog_end(). */
 Datum
 sheet_publish_reminders(PG_FUNCTION_ARGS)
 {
+	ForceSyncCommit();
 	follow_register_reminders(PG_GETARG_INT64(0));
 	PG_RETURN_VOID();
 }

@@ -1,5 +1,6 @@
 /*
- * batch.c - a caller's batch of edits: decoded and checked, before the sheet is locked; and what has happened since the seq that the caller knows, which keeps the order of a gateway right.
+ * batch.c - a caller's batch of edits: decoded and checked, before the sheet is locked; and what has happened since the
+ * seq that the caller knows, which keeps the order of a gateway right.
  */
 #include "postgres.h"
 

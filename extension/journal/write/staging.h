@@ -9,7 +9,8 @@
 /* An edit that is set in the shared grid at commit. Its texts live as long as the (sub)transaction. */
 typedef struct StagedEdit
 {
-	GridTile *tile;	 /* of the shared grid, with reserved room; NULL: no grid, a non-resident tile, or an edit of no cell */
+	GridTile
+		*tile; /* of the shared grid, with reserved room; NULL: no grid, a non-resident tile, or an edit of no cell */
 	uint32 row, col; /* physical: independent of later insertions and deletions */
 	uint32 before;	 /* the previous edit of cells with the same hash, or STAGING_NONE */
 	bool resize;
