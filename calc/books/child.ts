@@ -24,7 +24,13 @@ const send = (message: FromChild): Promise<void> => flow.send(message);
 
 // A conversion has time: edits, and the values of formulas, go first. On Linux, each thread has a priority of its own.
 const threads = fs.existsSync('/proc/self/task') ? fs.readdirSync('/proc/self/task').map(Number) : [0];
-for (const thread of threads) os.setPriority(thread, 10);
+for (const thread of threads) {
+	try {
+		os.setPriority(thread, 10);
+	} catch {
+		// It has ended.
+	}
+}
 // It ends with calc, also in the midst of a long computation: then a thread notices.
 process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
 new Worker(`setInterval(() => process.ppid !== ${process.ppid} && process.kill(process.pid, 'SIGKILL'), 500)`, { eval: true }).unref();

@@ -12,7 +12,7 @@ const alone = `(?<!${letter}|\\$)`;
 const ends = `(?!${letter}|[($!])`;
 const references = new RegExp(`${fixed}|${alone}(?:(${cell}(?::${cell})?)|(\\$?[A-Za-z]{1,3}:\\$?[A-Za-z]{1,3}|\\$?[1-9][0-9]*:\\$?[1-9][0-9]*))${ends}`, 'gu');
 const words = new RegExp(`${fixed}|${letter}+`, 'gu');
-const tabNames = new RegExp(`'((?:[^']|'')*)'(?=!)|(${letter}+)(?=!)|${fixed}`, 'gu');
+const tabNames = new RegExp(`'((?:[^']|'')*)'(?=!)|(${letter}+)(?=!)|${fixed}|${letter}+`, 'gu');
 
 /** Of a sheet in a workbook. */
 export const workbookRows = 1_048_576;

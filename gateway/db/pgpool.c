@@ -160,12 +160,13 @@ pool_dispatch(PgPool *pool)
 }
 
 /* Returns whether another statement of the account may wait, and sets its order in the queue. *displaced: the last one
- * in the queue, which it displaces because too many wait, or NULL. */
+ * in the queue, which it displaces because too many wait, or NULL. Statements that go on with an answer wait beside the
+ * limits: there are no more of them than connections of clients, and they neither displace others nor are displaced. */
 static bool
 pool_may_wait(const PgPool *pool, const PgQuery *query, uint64_t *order, const PgItem **displaced)
 {
 	const PgItem *last = NULL;
-	int count = 0;
+	int count = 0, fresh = 0;
 
 	*displaced = NULL;
 	*order = pool->order;
@@ -176,14 +177,16 @@ pool_may_wait(const PgPool *pool, const PgQuery *query, uint64_t *order, const P
 			count++;
 			*order = item->order + 1;
 		}
-		if (!item->query.goes_on)
-			last = item;
+		if (item->query.goes_on)
+			continue;
+		fresh++;
+		last = item;
 	}
 	if (query->goes_on)
-		return true; /* there are no more of these than connections of clients */
+		return true;
 	if (query->account != 0 && count >= pool->options.account_waiting)
 		return false;
-	if (pool->waiting_count < pool->options.waiting)
+	if (fresh < pool->options.waiting)
 		return true;
 	*displaced = last;
 	return last != NULL && last->order > *order;

@@ -52,10 +52,12 @@ BEGIN
 		RAISE EXCEPTION 'no program runs that converts workbooks' USING ERRCODE = '55000', HINT = 'Start pg_sheet_calc.';
 	END IF;
 	-- Two that begin at once do not both become the last one.
-	PERFORM pg_advisory_xact_lock(hashtextextended('pg_sheet workbooks', as_uid));
-	IF (SELECT count(*) FROM sheet.workbook_job j WHERE j.uid = as_uid
+	PERFORM pg_advisory_xact_lock(hashtextextended('pg_sheet workbooks', CASE WHEN as_uid < 0 THEN -workbook_begin.target ELSE as_uid END));
+	-- Visitors of all links of a sheet together have what one account has.
+	IF (SELECT count(*) FROM sheet.workbook_job j WHERE CASE WHEN as_uid < 0 THEN j.uid < 0 AND j.target = workbook_begin.target ELSE j.uid = as_uid END
 			AND j.asked_at > now() - CASE WHEN j.state IN ('uploading', 'done') THEN interval '10 minutes' ELSE interval '1 minute' END) >= 4 THEN
-		RAISE EXCEPTION 'four workbooks of the account are being converted' USING ERRCODE = '53400', HINT = 'Wait until one is done.';
+		RAISE EXCEPTION '%', CASE WHEN as_uid < 0 THEN 'four workbooks of the sheet are being made for visitors'
+			ELSE 'four workbooks of the account are being converted' END USING ERRCODE = '53400', HINT = 'Wait until one is done.';
 	END IF;
 	INSERT INTO sheet.import (name, uid) VALUES ('', as_uid) RETURNING import_id INTO workbook_begin.file;
 	INSERT INTO sheet.workbook_job (kind, uid, target, name, file, state)
@@ -147,10 +149,10 @@ BEGIN
 			OR (l.state = 'waiting' OR l.state = 'running' AND l.lease_at < now())
 				AND NOT EXISTS (SELECT FROM sheet.import i WHERE i.import_id = l.file)
 		FOR UPDATE SKIP LOCKED);
-	-- Of one account, one at a time.
+	-- Of one account, one at a time, and one of all visitors.
 	SELECT w.* INTO j FROM sheet.workbook_job w
 		WHERE (w.state = 'waiting' OR w.state = 'running' AND w.lease_at < now()) AND w.asked_at > now() - interval '1 minute'
-			AND NOT EXISTS (SELECT FROM sheet.workbook_job o WHERE o.uid = w.uid AND o.state = 'running' AND o.lease_at >= now())
+			AND NOT EXISTS (SELECT FROM sheet.workbook_job o WHERE (o.uid = w.uid OR o.uid < 0 AND w.uid < 0) AND o.state = 'running' AND o.lease_at >= now())
 		ORDER BY w.job_id LIMIT 1 FOR UPDATE SKIP LOCKED;
 	IF j.job_id IS NULL THEN
 		RETURN;

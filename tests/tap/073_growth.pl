@@ -106,6 +106,7 @@ my %parameters = (
 	'api_versions.c api_rollback_sql' => [ '$busy', '$version', '$rich' ],
 	'commit.c apply_sql' => [ '$busy', $set, '$last', 'NULL', '5', '7', 'NULL', 'true' ],
 	'commit.c apply_sql newcomer' => [ '$busy', $set, '$last', 'NULL', '5', '7', 'ARRAY[$guest, 987654321, 1, 1]', 'true' ],
+	'workbook_export.c workbook_link_sql' => ['-$visited'],
 	'workbook_export.c workbook_published_sql' => [q{sha256('key')}],
 	'workbook_export.c workbook_book_sql' => [ '$book', '$rich' ],
 	'workbook_export.c workbook_export_sql' => [ q{'book'}, '$book', '$rich', q{|SELECT sheet.report_calculator('here')} ],

@@ -81,7 +81,7 @@ answer(void)
 
 /* ---- the test ---- */
 
-static int answered[2], of_account;
+static int answered[2], of_account, of_other;
 
 static void
 on_answer(void *arg, PGresult *res)
@@ -117,9 +117,15 @@ main(void)
 	TAP_OK(!queued && pgpool_pending(pool) == 5, "one is executed for an account, and four wait: more are refused");
 	queued = pgpool_query(pool, 7, true, "the next page", 0, NULL, 0, NULL, on_answer, &of_account);
 	TAP_OK(queued && pgpool_pending(pool) == 6, "but not the next page of an answer that has begun");
-	for (int i = 0; i < 6; i++)
+	for (int i = 0; i < 8; i++)
+		queued = queued && pgpool_query(pool, 7, true, "more pages", 0, NULL, 0, NULL, on_answer, &of_account);
+	TAP_OK(queued && pgpool_pending(pool) == 14, "however many");
+	queued = pgpool_query(pool, 8, false, "of another account", 0, NULL, 0, NULL, on_answer, &of_other);
+	TAP_OK(queued && of_account == 1 && pgpool_pending(pool) == 14,
+		   "another account takes the place of a statement, and of no page");
+	for (int i = 0; i < 14; i++)
 		answer();
-	TAP_OK(of_account == 6 && pgpool_pending(pool) == 0, "each is answered once");
+	TAP_OK(of_account == 14 && of_other == 1 && pgpool_pending(pool) == 0, "each is answered once");
 	pgpool_close(pool);
 	uv_run(loop, UV_RUN_DEFAULT);
 	uv_loop_close(loop);

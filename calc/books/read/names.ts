@@ -57,7 +57,7 @@ const tokens = new RegExp(
 		`[0-9.]+(?:E[+-]?[0-9]+)?`,
 		// What is not closed.
 		`(?<open>["'{\\[][^]*)`,
-		`[^]`,
+		`${tabWord}|[^]`,
 	].join('|'),
 	'giu',
 );

@@ -320,7 +320,9 @@ export class WorkbookReader {
 		const pictures = this.pictures.tab(tab, room);
 		for (const { type, target, external } of relations.values()) {
 			this.losePart(tab, type);
-			if (type === 'drawing' && !external && this.zip.has(target)) await pictures.read(target, await readRelations(this.zip, target));
+			if (type !== 'drawing' || external) continue;
+			if (this.zip.has(target)) await pictures.read(target, await readRelations(this.zip, target));
+			else pictures.lose('drawings that are missing');
 		}
 	}
 }

@@ -39,9 +39,22 @@ export function filterRange(properties: PropertySet): string | undefined {
 	return filter && rangeName(filter).replace(/([A-Z]+)([0-9]+)/g, '$$$1$$$2');
 }
 
+/** A rule whose formulas have the names that the workbook has for tabs; null: one names a tab that is not there. */
+function withTabs(tree: Tree, rename: (formula: string) => string | null): Tree | null {
+	const [name, attributes, ...children] = tree;
+	if (/^formula[12]?$/.test(name)) {
+		const formula = rename(children.filter((child) => typeof child === 'string').join(''));
+		return formula === null ? null : [name, attributes, formula];
+	}
+	const inside = children.map((child) => (typeof child === 'string' ? child : withTabs(child, rename)));
+	return inside.includes(null) ? null : [name, attributes, ...(inside as (Tree | string)[])];
+}
+
 /** Those behind them. */
-export function rulesXml(properties: PropertySet, styles: StyleTables): string {
-	const rule = (tree: Tree): string => {
+export function rulesXml(properties: PropertySet, styles: StyleTables, rename: (formula: string) => string | null): string {
+	const rule = (kept: Tree): string => {
+		const tree = withTabs(kept, rename);
+		if (!tree) return '';
 		const [name, attributes, ...children] = tree;
 		const format = children.find((child) => isTree(child, ['dxf'])) as Tree | undefined;
 		const others = children.filter((child) => child !== format);
@@ -54,9 +67,10 @@ export function rulesXml(properties: PropertySet, styles: StyleTables): string {
 			return inside && `${treeXml([name, attributes], ` sqref="${ranges.join(' ')}"`).slice(0, -2)}>${inside}</${name}>`;
 		});
 	});
-	const validations = [...byValue(properties.of(keys.validation)).values()]
-		.filter(({ value }) => isTree(value, ['dataValidation']))
-		.map(({ value, ranges }) => treeXml(value as Tree, ` sqref="${ranges.join(' ')}"`));
+	const validations = [...byValue(properties.of(keys.validation)).values()].flatMap(({ value, ranges }) => {
+		const tree = isTree(value, ['dataValidation']) ? withTabs(value, rename) : null;
+		return tree ? [treeXml(tree, ` sqref="${ranges.join(' ')}"`)] : [];
+	});
 	const validated = validations.length > 0 ? `<dataValidations count="${validations.length}">${validations.join('')}</dataValidations>` : '';
 	return conditional.join('') + validated;
 }

@@ -126,7 +126,7 @@ export function* tabXml({ colour, properties, cells }: Tab, { styles, text, rena
 	yield `${piece}</sheetData>${filterXml(properties)}`;
 	const merges = mergesOf(properties).filter(({ toRow }) => toRow < workbookRows);
 	if (merges.length > 0) yield `<mergeCells count="${merges.length}">${merges.map((merge) => `<mergeCell ref="${rangeName(merge)}"/>`).join('')}</mergeCells>`;
-	yield rulesXml(properties, styles);
+	yield rulesXml(properties, styles, rename);
 	if (cells.links.length > 0) yield `<hyperlinks>${cells.links.map(linkXml).join('')}</hyperlinks>`;
 	yield pageXml(properties);
 	if (hasDrawing) yield '<drawing r:id="rIdDrawing"/>';

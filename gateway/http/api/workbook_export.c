@@ -21,6 +21,9 @@
 typedef struct WorkbookExport
 {
 	WorkbookJob job;
+	Buf name;		/* of the file, without its suffix */
+	bool published; /* /s/KEY.xlsx */
+	char etag[80];	/* "": none */
 	Buf part;
 	size_t part_written;
 	int part_number; /* next to fetch */
@@ -29,11 +32,12 @@ typedef struct WorkbookExport
 
 static const char workbook_export_sql[] = "SELECT job_id FROM sheet.workbook_begin($1, $2, NULL, $3)";
 static const char workbook_part_sql[] = "SELECT sheet.workbook_part($1, $2)";
-/* Of two conversions of the same state the bytes may differ: the validator is weak. */
+/* Of two conversions of the same state the bytes may differ, so the ETag is weak. Values of formulas may change without
+ * an edit of the sheet: a sheet that has had formulas has none. */
 static const char workbook_published_sql[] =
-	"SELECT link_id, sheet_id, title, index_ok, "
-	"format('W/\"%s-%s-%s\"', sheet.last_seq(sheet_id), sheet.computed_seq(sheet_id), md5(title)) "
-	"FROM sheet.published($1)";
+	"SELECT link_id, sheet_id, title, index_ok, CASE WHEN rectangle OR sheet.computed_seq(sheet_id) IS NULL "
+	"THEN format('W/\"%s-%s\"', sheet.last_seq(sheet_id), md5(title)) END FROM sheet.published($1)";
+static const char workbook_link_sql[] = "SELECT sheet.guest_left($1)";
 static const char workbook_book_sql[] = "SELECT name, trashed FROM sheet.book_info($1, $2)";
 
 static void
@@ -42,6 +46,7 @@ workbook_free(void *own)
 	WorkbookExport *export = own;
 
 	workbook_end(&export->job);
+	buf_free(&export->name);
 	buf_free(&export->part);
 	free(export);
 }
@@ -95,36 +100,81 @@ workbook_fill(Request *request, Buf *to)
 }
 
 static void
-workbook_add_headers(Request *request, const char *name)
+workbook_add_headers(Request *request)
 {
+	const WorkbookExport *export = request->own;
 	Buf disposition = {NULL, 0, 0};
 
 	buf_puts(&disposition, "attachment; filename*=UTF-8''");
-	buf_puts_url(&disposition, name);
+	buf_puts_url(&disposition, export->name.data);
 	buf_puts(&disposition, ".xlsx");
 	request_add_header_buf(request, "Content-Disposition", &disposition);
 	request_add_header(request, "Cache-Control", "private, no-cache");
+	if (export->etag[0] != '\0')
+		request_add_header(request, "ETag", export->etag);
 	request_add_header(request, "Content-Security-Policy", "default-src 'none'; sandbox");
+}
+
+static void
+workbook_give(Request *request)
+{
+	workbook_add_headers(request);
+	request->fill = workbook_fill;
+	request_answer(request, 200, WORKBOOK_TYPE, NULL);
+}
+
+/* The link may have ended during the conversion. */
+static void
+workbook_link_lasts(Request *request, PGresult *res)
+{
+	if (!request_succeeded(res))
+		request_sql_error(request, res);
+	else if (strcmp(PQgetvalue(res, 0, 0), "0") == 0)
+		published_missing(request);
+	else
+	{
+		link_uses_add(-request->claims.uid);
+		workbook_give(request);
+	}
+}
+
+static void
+workbook_set_name(Request *request, const char *name)
+{
+	WorkbookExport *export = request->own;
+
+	export->name.len = 0;
+	buf_put(&export->name, name, strlen(name) + 1);
 }
 
 static void
 workbook_made(Request *request, PGresult *res)
 {
+	WorkbookExport *export = request->own;
 	int status = atoi(PQgetvalue(res, 0, WORKBOOK_STATUS));
 	Buf body = {NULL, 0, 0};
 
+	/* The link has ended, or its sheet is in the trash, since it was looked up. */
+	if (export->published && (status == 403 || status == 404 || status == 410))
+	{
+		published_missing(request);
+		return;
+	}
 	if (status != 200)
 	{
 		buf_puts(&body, PQgetvalue(res, 0, WORKBOOK_ANSWER));
 		request_json(request, status, &body);
 		return;
 	}
-	workbook_add_headers(request, PQgetvalue(res, 0, WORKBOOK_NAME));
+	workbook_set_name(request, PQgetvalue(res, 0, WORKBOOK_NAME));
 	request->length = (size_t) atoll(PQgetvalue(res, 0, WORKBOOK_BYTES));
-	request->fill = workbook_fill;
-	if (request->claims.uid < 0)
-		link_uses_add(-request->claims.uid);
-	request_answer(request, 200, WORKBOOK_TYPE, NULL);
+	if (buf_failed(&export->name))
+		request_out_of_memory(request);
+	else if (export->published)
+		request_query(request, DATABASE_READS, workbook_link_sql, PARAMS(request_uid(request)), REQUEST_TEXT_RAW,
+					  workbook_link_lasts);
+	else
+		workbook_give(request);
 }
 
 /* ---- the routes ---- */
@@ -141,7 +191,13 @@ workbook_ask(Request *request, const char *name)
 {
 	if (request->method == METHOD_HEAD)
 	{
-		workbook_add_headers(request, name);
+		workbook_set_name(request, name);
+		if (buf_failed(&((WorkbookExport *) request->own)->name))
+		{
+			request_out_of_memory(request);
+			return;
+		}
+		workbook_add_headers(request);
 		request->unmeasured = true;
 		request_answer(request, 200, WORKBOOK_TYPE, NULL);
 		return;
@@ -194,6 +250,8 @@ route_export_workbook(Request *request)
 static void
 workbook_link_answered(Request *request, PGresult *res)
 {
+	WorkbookExport *export = request->own;
+
 	if (!request_succeeded(res))
 		request_sql_error(request, res);
 	else if (PQntuples(res) == 0)
@@ -204,7 +262,14 @@ workbook_link_answered(Request *request, PGresult *res)
 		request->sheet_id = atoll(PQgetvalue(res, 0, 1));
 		if (PQgetvalue(res, 0, 3)[0] == 'f')
 			request_add_header(request, "X-Robots-Tag", "noindex");
-		if (!range_not_modified(request, PQgetvalue(res, 0, 4)))
+		snprintf(export->etag, sizeof(export->etag), "%s", PQgetvalue(res, 0, 4));
+		export->published = true;
+		if (export->etag[0] != '\0' && range_is_known(request, export->etag))
+		{
+			request_add_header(request, "Cache-Control", "private, no-cache");
+			(void) range_not_modified(request, export->etag);
+		}
+		else
 			workbook_ask(request, PQgetvalue(res, 0, 2));
 	}
 }

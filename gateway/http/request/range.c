@@ -36,12 +36,18 @@ range_list_has_etag(const char *list, const char *etag)
 }
 
 bool
-range_not_modified(Request *request, const char *etag)
+range_is_known(const Request *request, const char *etag)
 {
 	const char *list = head_field(&request->head, "if-none-match");
 
+	return list != NULL && range_list_has_etag(list, etag);
+}
+
+bool
+range_not_modified(Request *request, const char *etag)
+{
 	request_add_header(request, "ETag", etag);
-	if (list == NULL || !range_list_has_etag(list, etag))
+	if (!range_is_known(request, etag))
 		return false;
 	request_answer(request, 304, NULL, NULL);
 	return true;

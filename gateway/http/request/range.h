@@ -10,6 +10,8 @@ typedef struct Range
 	bool partial;
 } Range;
 
+/* Whether the client has what the ETag names (If-None-Match). */
+extern bool range_is_known(const Request *request, const char *etag);
 /* Adds the ETag. Answers 304 if the client has what it names. */
 extern bool range_not_modified(Request *request, const char *etag);
 /*

@@ -3,7 +3,8 @@
  *
  *   /s/KEY                     a page without accounts, whose table is complete without a script
  *   /s/KEY.csv, .tsv, .json    the same for programs, and for pages of any site
- *   /s/KEY.xlsx                the same as a workbook, by route_export_published()
+ *
+ * (/s/KEY.xlsx, a workbook, is made by calc for each request: route_export_published().)
  *
  * The key is that of a share link for viewers without a password. Anything else has one answer, 404, after the same
  * question to the database. What a key opens is kept by published_links.c, and the table by ws/cache/cached_range.c,

@@ -24,7 +24,7 @@ export function readAllNumbers(): void {
 }
 
 /** An element of an array, and what ends it. Univer has made one quote of each two, so a text ends at a quote before a separator. */
-const element = /\s*("(?:[^"]|"(?!\s*(?:[,;]|$)))*"|[^,;]*?)\s*([,;]|$)/y;
+const element = /(\s*"(?:[^"]|"(?!\s*(?:[,;]|$)))*"\s*|[^,;]*)([,;]|$)/y;
 
 /** The elements of 1,"a,b";2,3 by rows. Univer divides it at the separators in texts, too. */
 function elementsOf(array: string): string[][] {
@@ -32,7 +32,7 @@ function elementsOf(array: string): string[][] {
 	element.lastIndex = 0;
 	for (let end = ','; end !== '';) {
 		const found: RegExpExecArray = element.exec(array)!;
-		rows.at(-1)!.push(found[1]!);
+		rows.at(-1)!.push(found[1]!.trim());
 		end = found[2]!;
 		if (end === ';') rows.push([]);
 	}

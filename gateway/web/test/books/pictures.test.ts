@@ -334,6 +334,13 @@ describe('bounds', () => {
 		expect([tabs.files.length, tabs.lost]).toEqual([8, [{ tab: 'Tab9', what: 'pictures beyond 256 MB of a workbook', count: 1 }]]);
 	});
 
+	test('a drawing that is not there is listed', async () => {
+		const { tabs, lost } = await read(
+			await workbook(one(pic()), { parts: { 'xl/worksheets/_rels/sheet1.xml.rels': relations(relation('rId1', 'drawing', '../drawings/none.xml')) } }),
+		);
+		expect([tabs, lost]).toEqual([[[]], [{ tab: 'Tab1', what: 'drawings that are missing', count: 1 }]]);
+	});
+
 	test('an empty part is missing', async () => {
 		const empty = await read(await workbook(one(pic()), { parts: { 'xl/media/image1.png': '' } }));
 		expect([empty.files, empty.tabs, losses(empty)]).toEqual([[], [[]], { 'pictures that are missing': 1 }]);

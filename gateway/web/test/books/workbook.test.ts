@@ -424,6 +424,20 @@ describe('what is only kept', () => {
 		expect(await properties(kept)).toEqual(wanted.sort((a, b) => a.key.localeCompare(b.key)));
 	});
 
+	test('a rule that names a tab which is not in the workbook is left out, and the others name tabs as the workbook does', async () => {
+		const of = (tab: string): PropertyEdit[] => [
+			{ ...range, key: 'xlsx.validation', value: ['dataValidation', { type: 'list' }, ['formula1', {}, `'${tab}'!$A$1:$A$9`]] },
+			{
+				...range,
+				toRow: 1,
+				key: 'xlsx.conditional',
+				value: [['conditionalFormatting', {}, ['cfRule', { type: 'expression', priority: '1' }, ['formula', {}, `'${tab}'!A1<1`]]]],
+			},
+		];
+		expect(await properties(of('other'))).toEqual([]);
+		expect(JSON.stringify(await properties(of('a/b')))).toBe(JSON.stringify(of('a_b').reverse()));
+	});
+
 	test('values that others have set, and are none of these, are left out', async () => {
 		const deep = (depth: number): unknown => (depth === 0 ? 'x' : ['a', {}, deep(depth - 1)]);
 		const values = [
