@@ -240,7 +240,8 @@ export class Names {
 			return of !== undefined && isAbsolute(reference) ? { text: reference, at: of } : null;
 		}
 		const word = name ?? reference;
-		if (word === undefined || (brackets === undefined && (next === '(' || /^_xlpm\./i.test(word)))) return { text: part };
+		if (word === undefined || (brackets === undefined && /^_xlpm\./i.test(word))) return { text: part };
+		if (brackets === undefined && next === '(') return this.isFunction(word, tab, at) ? null : { text: part };
 		if (brackets !== undefined) return (tab === undefined && this.ofTable(this.tables.get(word.toLowerCase()), brackets, undefined)) || null;
 		return this.named(word, tab, at, depth) ?? null;
 	}

@@ -62,6 +62,7 @@ const names = [
 	nameOf('XFE5', 'Data!$Z$2'),
 	nameOf('A2000000', 'Data!$Z$3'),
 	nameOf('fn', '_xlfn.LAMBDA(_xlpm.x,_xlpm.x+1)'),
+	nameOf('calling', 'fn(2)'),
 	nameOf('_xlfn.CONCAT', '#NAME?'),
 	nameOf('_xlpm.x', '#NAME?'),
 	nameOf('_under.score\\x?', '8'),
@@ -136,6 +137,7 @@ describe('names', () => {
 
 	test('that are functions stay', () => {
 		expect(inMain('fn(rate)+LOG10(1)+rate (1)')).toEqual({ text: 'fn(Data!$B$1)+LOG10(1)+Data!$B$1 (1)', hasNames: true });
+		expect(inMain('calling+rate')).toEqual({ text: 'calling+Data!$B$1', hasNames: true });
 		expect(inMain('other!fn(1)+[1]!fn(1)+LOG10(1)')).toEqual({ text: 'other!fn(1)+[1]!fn(1)+LOG10(1)', hasNames: false });
 	});
 
