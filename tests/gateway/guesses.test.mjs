@@ -304,7 +304,7 @@ test('addresses that differ from real ones have the answer of an address with an
 			'no UTF-8': (one) => address(`${one}%ff`),
 			'overlong UTF-8': (one) => escapedAt(one, `%c1%${(0x80 | (one.charCodeAt(at) & 63)).toString(16)}`),
 			'wide letters': (one) => escapedAt(one, encodeURIComponent(String.fromCharCode(one.charCodeAt(at) + 0xfee0))),
-			'the other form': (one) => address(one).replace(/(\.\w+)?$/, '.xlsx'),
+			'the other form': (one) => address(one).replace(/(\.\w+)?$/, '.ods'),
 		};
 		for (const [what, change] of Object.entries(changes)) {
 			const [[near], [far]] = await Promise.all([id, unknown].map((one) => ask([head('GET', change(one))])));
