@@ -30,11 +30,11 @@ suite_path() {
 	esac
 }
 
-# Three lines of suites run at the same time, those of a line one after another. Those of the first two compute, and the
-# suite tap mostly waits. Files that measure run after all others, one at a time. The suite docker builds
+# Two lines of suites, which take about as long, run at the same time, those of a line one after another: the first ones
+# compute, the second ones mostly wait. Files that measure run after all others, one at a time. The suite docker builds
 # images, and runs last.
-lines=('format fuzz web browser' 'gateway unit regress isolation pgregress' tap)
-declare -A files_at_a_time=([tap]=2 [gateway]=4 [browser]=2)
+lines=('format fuzz web browser' 'gateway unit regress isolation pgregress tap')
+declare -A files_at_a_time=([tap]=3 [gateway]=4 [browser]=2)
 [ "${SANITIZE:-0}" = 0 ] || files_at_a_time[gateway]=1 # such a gateway needs a processor for itself
 
 # test_files PART: sets files to the names of its test files: with LONG=1 to those that have a long form, otherwise to
