@@ -19,6 +19,7 @@ import {
 	IFunctionService,
 	Interpreter,
 	Lexer,
+	LexerTreeBuilder,
 	NullValueObject,
 	StringValueObject,
 	UniverFormulaEnginePlugin,
@@ -29,6 +30,7 @@ import type { Area, Formula } from './cells';
 import { compareExactly, forgetColumn, forgetColumns } from './comparisons';
 import { type AstNode, refuseAbsent } from './absent';
 import { random, registerFunctions, seedRandom } from './functions';
+import { correctLexer } from './lexing';
 import { longestText, mostCells, mostFilled } from './limits';
 import type { TabName } from './messages';
 import { readName, readNamesInTexts, writeNames } from './tab_names';
@@ -265,6 +267,7 @@ export class Evaluator {
 		// HYPERLINK() looks for the sheet.
 		univer.createUnit(UniverInstanceType.UNIVER_SHEET, { id: unitId, sheetOrder: [idOfTab(0)], sheets: { [idOfTab(0)]: { id: idOfTab(0), name: 'Sheet' } } });
 		this.lexer = injector.get(Lexer);
+		correctLexer(injector.get(LexerTreeBuilder));
 		this.builder = injector.get(AstTreeBuilder);
 		this.interpreter = injector.get(Interpreter);
 		this.runtime = injector.get(IFormulaRuntimeService) as never;

@@ -76,6 +76,48 @@ test('arrays have texts with separators, and functions have arrays of them', asy
 	await expectValues({ A1: 10, A2: 20, A3: 30, B1: 'a', B2: 'b', B3: 'c', D1: 'g', E1: 'h', D2: 1, E2: 3, D3: 2, E3: 4 }, wanted);
 });
 
+test('arrays behind operators', async () => {
+	const wanted: Record<string, unknown> = {
+		...{ '=SUM(1-{1,2})': -1, '=SUM(1-({1,2}))': -1, '=SUM(-1*{1,2})': -3, '=SUM(A1*{1,2})': 15, '=SUM(2^{1,2})': 6, '=SUM(10^{0,1,2})': 111 },
+		...{ '=INDEX("a"&{"b","c"},1,2)': 'ac', '=INDEX(1={1,2},1,2)': 0, '=IF(OR(A1={1,5}),"y","n")': 'y', '=IF(OR(A1 <> { 5 }),"y","n")': 'n' },
+		...{ '=SUM({1,2}-1)': 1, '=SUM((1)-{1,2})': -1, '=SUM(1-A1:A3)': -15, '=SUM(50%*{1,2})': 1.5, '=SUM(SUM(A1:A2)*{1;2})': 33, '=LET(x,{1,2},SUM(1-x))': -1 },
+		...{ '={1,2}{3,4}': '#VALUE!', '=1+{1,2}5': '#VALUE!', '=SUM(1){1,2}': '#VALUE!', '=(1){1}': '#VALUE!' },
+	};
+	await expectValues({ A1: 5, A2: 6, A3: 7 }, wanted);
+});
+
+test('arrays and texts behind a minus', async () => {
+	const wanted: Record<string, unknown> = {
+		...{ '=SUM(-{1,2})': -3, '=SUMPRODUCT(-{1,2},{1,2})': -5, '=SUM(IF(-{1,0},5,7))': 12, '=SUM(- { 1 ; 2 })': -3, '=SUM(--{1,2})': 3, '=SUM(-({1,2}))': -3 },
+		...{
+			'=SUM(-{1,2}^2)': 5,
+			'=SUM(2^-{1,2})': 0.75,
+			'=INDEX(-{"a}",1},1,2)': -1,
+			'=-"3"': -3,
+			'=--"3"': 3,
+			'=3-"2"': 1,
+			'="-{1}"': '-{1}',
+			'="a-""b"': 'a-"b',
+		},
+	};
+	await expectValues({}, wanted);
+});
+
+test('texts in formulas have line breaks', async () => {
+	const wanted: Record<string, unknown> = {
+		...{ '="a\nb"': 'a\nb', '=CODE(MID("a\nb",2,1))': 10, '=LEN("a\r\nb")': 4, '=LEN("\r\n")': 2, '="a""\n"&"""b"': 'a"\n"b' },
+		...{
+			'=LEN(INDEX({"a\r\nb",1},1,1))': 4,
+			'=INDEX({"a";"b\nc,d"},2,1)': 'b\nc,d',
+			'=LEN("{1,\n2}")': 6,
+			'=SUBSTITUTE(A1,"\n","-")': 'x-y',
+			'=FIND("\n",A1)': 2,
+		},
+		...{ '=SUM(\n1,\r\n2)': 3, '=SUM({1,\r\n2;\n3,4})': 10, '=IF(A1="x\ny",\n"yes",\n"no")': 'yes', '=A1&\n-"1"': 'x\ny-1' },
+	};
+	await expectValues({ A1: 'x\ny' }, wanted);
+});
+
 test('functions give what Excel and LibreOffice give', async () => {
 	const wanted: Record<string, unknown> = {
 		...{
