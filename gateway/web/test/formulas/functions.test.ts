@@ -209,3 +209,41 @@ test('EDATE() ends in the month', async () => {
 	};
 	await expectValues({}, wanted);
 });
+
+test('EDATE() and EOMONTH() cut months toward zero, and read numbers in texts', async () => {
+	const wanted: Record<string, unknown> = {
+		...{
+			'=EDATE(45322,-1.9)': 45291,
+			'=EDATE(45322,1.9)': 45351,
+			'=EOMONTH(45322,-1.9)': 45291,
+			'=EOMONTH(45322,0.9)': 45322,
+			'=SUM(EDATE(45322,{-1.9,1}))': 90642,
+		},
+		...{ '=EDATE(45322,"1")': 45351, '=EDATE("45322","-1.9")': 45291, '=EDATE(A1,1)': 45351, '=EDATE(A2,A3)': 45351, '=EOMONTH(A1,A3)': 45351 },
+		...{ '=SUM(EDATE({"45322";45321},{"1",2}))': 181465, '=EDATE(45322,"x")': '#VALUE!', '=EDATE("",1)': '#VALUE!', '=EDATE(A4,1)': '#VALUE!' },
+		...{ '=EDATE(45322,B9)': 45322, '=EDATE(45322,1/0)': '#DIV/0!', '=EOMONTH(45322,"x")': '#VALUE!' },
+	};
+	await expectValues({ A1: '45322', A2: '2024-01-31', A3: '1.5', A4: true }, wanted);
+});
+
+test('EDATE() is a date', async () => {
+	const sheet = new Computed();
+	await sheet.write({ A1: '=EDATE(DATE(2024,1,30),1)', A2: '=EDATE(DATE(2024,1,15),1)', A3: '=EDATE({45321,45306},1)' });
+	expect(sheet.of('A1', 'A2', 'A3', 'B3')).toEqual([45351, 45337, 45351, 45337]);
+	const date = sheet.formatsOf('A2')[0];
+	expect(date).toBeTruthy();
+	expect(sheet.formatsOf('A1', 'A3', 'B3')).toEqual([date, date, date]);
+});
+
+test('VLOOKUP() and HLOOKUP() have an element for each value and index', async () => {
+	const wanted: Record<string, unknown> = {
+		...{ '=SUMPRODUCT(VLOOKUP({1;2;3},A1:B3,{1,2},FALSE))': 66, '=SUM(VLOOKUP(A1:A3,A1:B3,{1;2;1},FALSE))': 24, '=SUM(VLOOKUP(2.5,A1:B3,{1,2}))': 22 },
+		...{ '=SUM(IFERROR(VLOOKUP(2,A1:B3,{1,3,2,0,"x"},FALSE),0))': 22, '=INDEX(VLOOKUP(2,A1:B3,{1,3},FALSE),1,2)': '#REF!' },
+		...{ '=INDEX(VLOOKUP(2,A1:B3,{1,0},FALSE),1,2)': '#VALUE!', '=INDEX(VLOOKUP({1;9},A1:B3,{1,2},FALSE),2,2)': '#N/A' },
+		...{ '=SUM(IFERROR(VLOOKUP({1;9},A1:B3,{1,2},FALSE),0))': 11, '=INDEX(VLOOKUP(A1:A3,A1:B3,{1;2},FALSE),3)': '#N/A' },
+		...{ '=INDEX(VLOOKUP(2,A1:B3,{1,#DIV/0!},FALSE),1,2)': '#DIV/0!', '=SUM(IFERROR(VLOOKUP(2.5,A1:B3,{1,2},{TRUE;FALSE}),0))': 22 },
+		...{ '=SUM(HLOOKUP({1,10},A1:B3,{1;2;3},FALSE))': 66, '=SUM(IFERROR(HLOOKUP({1,7},A1:B3,{1;2;4},FALSE),0))': 3 },
+		...{ '=INDEX(HLOOKUP(1,A1:B3,{2;4},FALSE),2)': '#REF!', '=INDEX(HLOOKUP(1,A1:B3,{2;4},FALSE),1)': 2, '=HLOOKUP(10,A1:B3,{2},FALSE)': 20 },
+	};
+	await expectValues({ A1: 1, A2: 2, A3: 3, B1: 10, B2: 20, B3: 30 }, wanted);
+});
