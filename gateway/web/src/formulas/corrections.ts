@@ -200,29 +200,35 @@ function chooseFromArrays(functions: IFunctionService): void {
 	}) as never;
 }
 
-const linesOf = (arguments_: BaseValueObject[], count: (array: Elements) => number): number =>
-	Math.max(...arguments_.map((argument) => (argument.isArray() ? count(argument as unknown as Elements) : 1)));
+const linesOf = (variants: BaseValueObject[], count: (array: Elements) => number): number =>
+	Math.max(...variants.map((variant) => (variant.isArray() ? count(variant as unknown as Elements) : 1)));
+
+/** An array of what is computed from the elements of the arguments. */
+function computeEach(variants: BaseValueObject[], of: Calculate): BaseValueObject {
+	const [rows, columns] = [linesOf(variants, (array) => array.getRowCount()), linesOf(variants, (array) => array.getColumnCount())];
+	if (rows * columns > mostCells) return ErrorValueObject.create('#NUM!' as never);
+	const valueAt = (row: number, col: number) => elementOf(of(...variants.map((variant) => elementAt(variant, row, col))), 0, 0);
+	const values = Array.from({ length: rows }, (_, row) => Array.from({ length: columns }, (__, col) => valueAt(row, col)));
+	return makeArray(values, -1, -1);
+}
+
+const isSeveral = (variant: BaseValueObject | undefined): boolean => variant?.isArray() === true && !isOne(variant);
 
 /** VLOOKUP({1;2},A1:C9,{2,3}) has an element for each value and each index, with its own error. */
 function lookUpEach(functions: IFunctionService, name: string): void {
 	const executor = functions.getExecutor(name) as BaseFunction;
 	const calculate = executor.calculate.bind(executor) as Calculate;
-	executor.calculate = ((value: BaseValueObject, range: BaseValueObject, index: BaseValueObject, ...rest: BaseValueObject[]) => {
-		if (!index?.isArray() || isOne(index)) return calculate(value, range, index, ...rest);
-		const given = [value, index, ...rest];
-		const [rows, columns] = [linesOf(given, (array) => array.getRowCount()), linesOf(given, (array) => array.getColumnCount())];
-		if (rows * columns > mostCells) return ErrorValueObject.create('#NUM!' as never);
-		return makeArray(
-			Array.from({ length: rows }, (_, row) =>
-				Array.from({ length: columns }, (__, column) => {
-					const [one, at, ...how] = given.map((argument) => elementAt(argument, row, column));
-					return at!.isError() ? at! : elementOf(calculate(one!, range, at!, ...how), 0, 0);
-				}),
-			),
-			-1,
-			-1,
-		);
-	}) as never;
+	executor.calculate = ((value: BaseValueObject, range: BaseValueObject, index: BaseValueObject, ...rest: BaseValueObject[]) =>
+		isSeveral(index)
+			? computeEach([value, index, ...rest], (one, at, ...how) => (at.isError() ? at : calculate(one, range, at, ...how)))
+			: calculate(value, range, index, ...rest)) as never;
+}
+
+/** EOMONTH({45322;45353},{1,2}) has several elements. */
+function computeEachMonth(functions: IFunctionService): void {
+	const executor = functions.getExecutor('EOMONTH') as BaseFunction;
+	const calculate = executor.calculate.bind(executor) as Calculate;
+	executor.calculate = ((...variants: BaseValueObject[]) => (variants.some(isSeveral) ? computeEach(variants, calculate) : calculate(...variants))) as never;
 }
 
 /** Texts of numbers are numbers, and months are cut toward zero. Univer's EDATE() refuses texts, and both functions take -1.9 for -2. */
@@ -272,6 +278,7 @@ export function correctFunctions(functions: IFunctionService): void {
 			return isNone ? NumberValueObject.create(0) : value;
 		});
 	for (const name of ['EDATE', 'EOMONTH']) readMonths(functions, name);
+	computeEachMonth(functions);
 	// A month later than 31 January is 29 February. Univer's goes on into March.
 	const endOfMonth = functions.getExecutor('EOMONTH')!;
 	correct(functions, 'EDATE', (value, dates) => {

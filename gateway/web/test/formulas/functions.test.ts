@@ -221,7 +221,14 @@ test('EDATE() and EOMONTH() cut months toward zero, and read numbers in texts', 
 		},
 		...{ '=EDATE(45322,"1")': 45351, '=EDATE("45322","-1.9")': 45291, '=EDATE(A1,1)': 45351, '=EDATE(A2,A3)': 45351, '=EOMONTH(A1,A3)': 45351 },
 		...{ '=SUM(EDATE({"45322";45321},{"1",2}))': 181465, '=EDATE(45322,"x")': '#VALUE!', '=EDATE("",1)': '#VALUE!', '=EDATE(A4,1)': '#VALUE!' },
-		...{ '=EDATE(45322,B9)': 45322, '=EDATE(45322,1/0)': '#DIV/0!', '=EOMONTH(45322,"x")': '#VALUE!' },
+		...{
+			'=EDATE(45322,B9)': 45322,
+			'=EDATE(45322,1/0)': '#DIV/0!',
+			'=EOMONTH(45322,"x")': '#VALUE!',
+			'=SUM(EOMONTH({45322;45353},1))': 90763,
+			'=SUM(EOMONTH(45322,{0,"1"}))': 90673,
+		},
+		'=IFERROR(INDEX(EOMONTH({45322,"x"},1),1,2),"none")&INDEX(EOMONTH({45322,"x"},1),1,1)': 'none45351',
 	};
 	await expectValues({ A1: '45322', A2: '2024-01-31', A3: '1.5', A4: true }, wanted);
 });
