@@ -1,5 +1,5 @@
-// lexing.ts - what Univer's lexer misreads: array constants behind an operator, those and texts behind a minus, and line breaks in
-// texts, which it takes for spaces.
+// lexing.ts - what Univer's lexer misreads: an array constant behind an operator; an array, a text, TRUE or FALSE behind a minus; and
+// line breaks in texts, which it takes for spaces.
 import { type LexerNode, type LexerTreeBuilder, OPERATOR_TOKEN_SET } from '@univerjs/engine-formula';
 
 interface Lexing {
@@ -13,7 +13,8 @@ const text = '"(?:[^"]|"")*"';
 const name = "'(?:[^']|'')*'";
 const lineBreak = new RegExp(`${text}|${name}|[\\r\\n]`, 'g');
 const array = '\\{(?:"[^"]*"|[^"{}])*\\}';
-const constant = new RegExp(`${name}|(-\\s*)?(${text}|${array})`, 'g');
+const truth = '(?:TRUE|FALSE)\\b(?!\\s*[(!.:])';
+const constant = new RegExp(`${name}|(-\\s*)?(${text}|${array}|${truth})`, 'gi');
 
 /** A formula as the lexer reads it: line breaks are in texts alone, and a constant behind a minus is in brackets. */
 function prepare(formula: string): string {
