@@ -1,5 +1,15 @@
 // corrections.ts - functions of Univer whose results differ from those that Excel and LibreOffice give alike.
-import { BaseFunction, type BaseValueObject, ErrorValueObject, type IFunctionService, NumberValueObject, StringValueObject } from '@univerjs/engine-formula';
+import {
+	BaseFunction,
+	type BaseValueObject,
+	ErrorValueObject,
+	type IFunctionService,
+	NullValueObject,
+	NumberValueObject,
+	StringValueObject,
+} from '@univerjs/engine-formula';
+import { makeArray } from './arrays';
+import { mostCells } from './limits';
 
 type Calculate = (...variants: BaseValueObject[]) => BaseValueObject;
 
@@ -21,6 +31,15 @@ function elementOf(argument: BaseValueObject, row: number, col: number): BaseVal
 	if (!argument.isArray()) return argument;
 	const array = argument as unknown as Elements;
 	return array.get(Math.min(row, array.getRowCount() - 1), Math.min(col, array.getColumnCount() - 1)) as BaseValueObject;
+}
+
+/** As elementOf(); #N/A where an array of several lines has no more of them. */
+function elementAt(argument: BaseValueObject, row: number, col: number): BaseValueObject {
+	if (!argument.isArray()) return argument;
+	const array = argument as unknown as Elements;
+	const isIn = (line: number, lines: number): boolean => lines === 1 || line < lines;
+	const isThere = isIn(row, array.getRowCount()) && isIn(col, array.getColumnCount());
+	return isThere ? (elementOf(argument, row, col) ?? NullValueObject.create()) : ErrorValueObject.create('#N/A' as never);
 }
 
 /** Corrects each result, which may be in an array, by the elements of the arguments that it was computed from. */
@@ -181,14 +200,52 @@ function chooseFromArrays(functions: IFunctionService): void {
 	}) as never;
 }
 
-/** HLOOKUP(x,A1:C9,{2;3}) has a value for each row, as VLOOKUP() has for each column. */
-function forEachRow(functions: IFunctionService): void {
-	const executor = functions.getExecutor('HLOOKUP') as BaseFunction;
+const linesOf = (variants: BaseValueObject[], count: (array: Elements) => number): number =>
+	Math.max(...variants.map((variant) => (variant.isArray() ? count(variant as unknown as Elements) : 1)));
+
+/** An array of what is computed from the elements of the arguments. */
+function computeEach(variants: BaseValueObject[], of: Calculate): BaseValueObject {
+	const [rows, columns] = [linesOf(variants, (array) => array.getRowCount()), linesOf(variants, (array) => array.getColumnCount())];
+	if (rows * columns > mostCells) return ErrorValueObject.create('#NUM!' as never);
+	const valueAt = (row: number, col: number) => elementOf(of(...variants.map((variant) => elementAt(variant, row, col))), 0, 0);
+	const values = Array.from({ length: rows }, (_, row) => Array.from({ length: columns }, (__, col) => valueAt(row, col)));
+	return makeArray(values, -1, -1);
+}
+
+const isSeveral = (variant: BaseValueObject | undefined): boolean => variant?.isArray() === true && !isOne(variant);
+
+/** VLOOKUP({1;2},A1:C9,{2,3}) has an element for each value and each index, with its own error. */
+function lookUpEach(functions: IFunctionService, name: string): void {
+	const executor = functions.getExecutor(name) as BaseFunction;
 	const calculate = executor.calculate.bind(executor) as Calculate;
-	executor.calculate = ((value: BaseValueObject, range: BaseValueObject, rows: BaseValueObject, ...rest: BaseValueObject[]) =>
-		rows?.isArray() && !isOne(rows) && !(value.isArray() && !isOne(value))
-			? (rows as unknown as Elements).mapValue((row) => elementOf(calculate(value, range, row, ...rest), 0, 0))
-			: calculate(value, range, rows, ...rest)) as never;
+	executor.calculate = ((value: BaseValueObject, range: BaseValueObject, index: BaseValueObject, ...rest: BaseValueObject[]) =>
+		isSeveral(index)
+			? computeEach([value, index, ...rest], (one, at, ...how) => (at.isError() ? at : calculate(one, range, at, ...how)))
+			: calculate(value, range, index, ...rest)) as never;
+}
+
+/** EOMONTH({45322;45353},{1,2}) has several elements. */
+function computeEachMonth(functions: IFunctionService): void {
+	const executor = functions.getExecutor('EOMONTH') as BaseFunction;
+	const calculate = executor.calculate.bind(executor) as Calculate;
+	executor.calculate = ((...variants: BaseValueObject[]) => (variants.some(isSeveral) ? computeEach(variants, calculate) : calculate(...variants))) as never;
+}
+
+/** Texts of numbers are numbers, and months are cut toward zero. Univer's EDATE() refuses texts, and both functions take -1.9 for -2. */
+function readMonths(functions: IFunctionService, name: string): void {
+	const executor = functions.getExecutor(name) as BaseFunction;
+	const calculate = executor.calculate.bind(executor) as Calculate;
+	const each = (variant: BaseValueObject, of: (element: BaseValueObject) => BaseValueObject): BaseValueObject =>
+		variant.isArray() ? (variant as unknown as Elements).mapValue(of) : of(variant);
+	const read = (element: BaseValueObject): BaseValueObject => {
+		const number = numberOf(element);
+		return element.isString() && !Number.isNaN(number) ? NumberValueObject.create(number) : element;
+	};
+	const cut = (element: BaseValueObject): BaseValueObject => {
+		const number = read(element);
+		return number.isNumber() ? NumberValueObject.create(Math.trunc(Number(number.getValue()))) : number;
+	};
+	executor.calculate = ((date: BaseValueObject, months: BaseValueObject) => calculate(each(date, read), each(months, cut))) as never;
 }
 
 export function correctFunctions(functions: IFunctionService): void {
@@ -220,13 +277,16 @@ export function correctFunctions(functions: IFunctionService): void {
 			const isNone = (value.isString() && value.getValue() === '') || (value.isNumber() && !Number.isFinite(Number(value.getValue())));
 			return isNone ? NumberValueObject.create(0) : value;
 		});
+	for (const name of ['EDATE', 'EOMONTH']) readMonths(functions, name);
+	computeEachMonth(functions);
 	// A month later than 31 January is 29 February. Univer's goes on into March.
 	const endOfMonth = functions.getExecutor('EOMONTH')!;
 	correct(functions, 'EDATE', (value, dates) => {
 		const end = value.isNumber() ? (endOfMonth.calculate(...(dates as never[])) as BaseValueObject) : value;
-		return end.isNumber() && Number(end.getValue()) < Number(value.getValue()) ? end : value;
+		const isCut = end.isNumber() && Number(end.getValue()) < Number(value.getValue());
+		return isCut ? NumberValueObject.create(Number(end.getValue()), value.getPattern()) : value;
 	});
 	chooseFromArrays(functions);
-	forEachRow(functions);
+	for (const name of ['VLOOKUP', 'HLOOKUP']) lookUpEach(functions, name);
 	for (const name of ['CONCAT', 'CONCATENATE', 'TEXTJOIN']) joinShortTexts(functions, name);
 }

@@ -19,16 +19,18 @@ import {
 	IFunctionService,
 	Interpreter,
 	Lexer,
+	LexerTreeBuilder,
 	NullValueObject,
 	StringValueObject,
 	UniverFormulaEnginePlugin,
 } from '@univerjs/engine-formula';
 import { maxCols, maxRows } from '../v2/lines';
-import { arrayOfRange, forgetArrays, forgetArraysOf, idOfTab, keepTotals, makeArray, protectArrays, tabOfId, unitId } from './arrays';
+import { arrayOfRange, forgetArrays, forgetArraysOf, idOfTab, keepTotals, makeArray, markMissing, protectArrays, tabOfId, unitId } from './arrays';
 import type { Area, Formula } from './cells';
 import { compareExactly, forgetColumn, forgetColumns } from './comparisons';
 import { type AstNode, refuseAbsent } from './absent';
 import { random, registerFunctions, seedRandom } from './functions';
+import { correctLexer } from './lexing';
 import { longestText, mostCells, mostFilled } from './limits';
 import type { TabName } from './messages';
 import { readName, readNamesInTexts, writeNames } from './tab_names';
@@ -177,7 +179,8 @@ function replaceReading(): void {
 		const size = other.isArray() ? (other as ArrayValueObject) : null;
 		const rows = Math.max(this.getRowCount(), size?.getRowCount() ?? 1);
 		if (rows * Math.max(this.getColumnCount(), size?.getColumnCount() ?? 1) > mostCells) throw new FormulaError('#NUM!');
-		return operate.call(this, other, ...rest);
+		const result = operate.call(this, other, ...rest);
+		return size ? markMissing(result as ArrayValueObject, this, size) : result;
 	};
 }
 
@@ -265,6 +268,7 @@ export class Evaluator {
 		// HYPERLINK() looks for the sheet.
 		univer.createUnit(UniverInstanceType.UNIVER_SHEET, { id: unitId, sheetOrder: [idOfTab(0)], sheets: { [idOfTab(0)]: { id: idOfTab(0), name: 'Sheet' } } });
 		this.lexer = injector.get(Lexer);
+		correctLexer(injector.get(LexerTreeBuilder));
 		this.builder = injector.get(AstTreeBuilder);
 		this.interpreter = injector.get(Interpreter);
 		this.runtime = injector.get(IFormulaRuntimeService) as never;

@@ -39,8 +39,13 @@ function elementsOf(array: string): string[][] {
 	return rows;
 }
 
-/** {1,"a,b"} in a formula. */
+const withLineBreaks = /^\s*\{.*[\r\n].*\}\s*$/s;
+
+/** {1,"a,b"} in a formula. Univer removes the line breaks of its texts. */
 export function readAllArrays(): void {
+	const create = ValueObjectFactory.create.bind(ValueObjectFactory);
+	ValueObjectFactory.create = (raw, ...rest) =>
+		typeof raw === 'string' && withLineBreaks.test(raw) ? ArrayValueObject.create(raw.trim()) : create(raw, ...rest);
 	const methods = ArrayValueObject.prototype as unknown as { _formatValue(this: ArrayValueObject, raw: unknown): (BaseValueObject | null)[][] };
 	const format = methods._formatValue;
 	methods._formatValue = function (raw) {

@@ -17,6 +17,7 @@ export class Computed {
 	private done = 0;
 	readonly contents = new Map<string, string | number | boolean>();
 	shown = new Map<string, unknown>();
+	private readonly formats = new Map<string, string | null>();
 	private readonly written = new Set<string>();
 	calculation: Calculation;
 	stopped = new Set<string>();
@@ -41,6 +42,8 @@ export class Computed {
 	private hear(message: FromWorker): void {
 		if (message.t === 'done') this.done = message.n;
 		if (message.t !== 'results') return;
+		for (const [row, col, cell] of [...message.filled, ...message.values])
+			this.formats.set(`${row},${col}`, typeof cell?.s === 'object' ? (cell.s?.n?.pattern ?? null) : null);
 		// As the grid does: what arrays fill is shown where nothing is.
 		for (const [row, col, cell] of message.filled) if (!this.written.has(`${row},${col}`)) this.shown.set(`${row},${col}`, cell?.v ?? null);
 		for (const [row, col, cell] of message.values) this.shown.set(`${row},${col}`, cell?.v ?? null);
@@ -71,6 +74,11 @@ export class Computed {
 
 	of(...names: string[]): unknown[] {
 		return names.map((name) => this.shown.get(place(name).join()) ?? null);
+	}
+
+	/** The number formats of the values. */
+	formatsOf(...names: string[]): (string | null)[] {
+		return names.map((name) => this.formats.get(place(name).join()) ?? null);
 	}
 }
 

@@ -76,6 +76,63 @@ test('arrays have texts with separators, and functions have arrays of them', asy
 	await expectValues({ A1: 10, A2: 20, A3: 30, B1: 'a', B2: 'b', B3: 'c', D1: 'g', E1: 'h', D2: 1, E2: 3, D3: 2, E3: 4 }, wanted);
 });
 
+test('arrays behind operators', async () => {
+	const wanted: Record<string, unknown> = {
+		...{ '=SUM(1-{1,2})': -1, '=SUM(1-({1,2}))': -1, '=SUM(-1*{1,2})': -3, '=SUM(A1*{1,2})': 15, '=SUM(2^{1,2})': 6, '=SUM(10^{0,1,2})': 111 },
+		...{ '=INDEX("a"&{"b","c"},1,2)': 'ac', '=INDEX(1={1,2},1,2)': 0, '=IF(OR(A1={1,5}),"y","n")': 'y', '=IF(OR(A1 <> { 5 }),"y","n")': 'n' },
+		...{ '=SUM({1,2}-1)': 1, '=SUM((1)-{1,2})': -1, '=SUM(1-A1:A3)': -15, '=SUM(50%*{1,2})': 1.5, '=SUM(SUM(A1:A2)*{1;2})': 33, '=LET(x,{1,2},SUM(1-x))': -1 },
+		...{ '={1,2}{3,4}': '#VALUE!', '=1+{1,2}5': '#VALUE!', '=SUM(1){1,2}': '#VALUE!', '=(1){1}': '#VALUE!' },
+	};
+	await expectValues({ A1: 5, A2: 6, A3: 7 }, wanted);
+});
+
+test('arrays and texts behind a minus', async () => {
+	const wanted: Record<string, unknown> = {
+		...{ '=SUM(-{1,2})': -3, '=SUMPRODUCT(-{1,2},{1,2})': -5, '=SUM(IF(-{1,0},5,7))': 12, '=SUM(- { 1 ; 2 })': -3, '=SUM(--{1,2})': 3, '=SUM(-({1,2}))': -3 },
+		...{
+			'=SUM(-{1,2}^2)': 5,
+			'=SUM(2^-{1,2})': 0.75,
+			'=INDEX(-{"a}",1},1,2)': -1,
+			'=-"3"': -3,
+			'=--"3"': 3,
+			'=3-"2"': 1,
+			'="-{1}"': '-{1}',
+			'="a-""b"': 'a-"b',
+		},
+	};
+	await expectValues({}, wanted);
+});
+
+test('texts in formulas have line breaks', async () => {
+	const wanted: Record<string, unknown> = {
+		...{ '="a\nb"': 'a\nb', '=CODE(MID("a\nb",2,1))': 10, '=LEN("a\r\nb")': 4, '=LEN("\r\n")': 2, '="a""\n"&"""b"': 'a"\n"b' },
+		...{
+			'=LEN(INDEX({"a\r\nb",1},1,1))': 4,
+			'=INDEX({"a";"b\nc,d"},2,1)': 'b\nc,d',
+			'=LEN("{1,\n2}")': 6,
+			'=SUBSTITUTE(A1,"\n","-")': 'x-y',
+			'=FIND("\n",A1)': 2,
+		},
+		...{ '=SUM(\n1,\r\n2)': 3, '=SUM({1,\r\n2;\n3,4})': 10, '=IF(A1="x\ny",\n"yes",\n"no")': 'yes', '=A1&\n-"1"': 'x\ny-1' },
+	};
+	await expectValues({ A1: 'x\ny' }, wanted);
+});
+
+test('of arrays of unlike sizes, the elements that only one has are errors', async () => {
+	const wanted: Record<string, unknown> = {};
+	for (const operator of ['+', '-', '*', '/', '^', '&', '=', '<>', '<', '>=']) {
+		for (const [left, right] of ['{1,2,3} {1,2}', '{1,2} {1,2,3}', '{1,2,3} ({1,2}=1)', '({1,2}=1) {1,2,3}'].map((pair) => pair.split(' ')))
+			Object.assign(wanted, { [`=IFNA(INDEX(${left}${operator}${right},1,3),"none")`]: 'none', [`=ISNA(INDEX(${left}${operator}${right},1,2))`]: 0 });
+		for (const [left, right] of ['A1:A3 A1:A2', 'A1:A2 A1:A3', '{1;2;3} (A1:A2=1)'].map((pair) => pair.split(' ')))
+			wanted[`=IFNA(INDEX(${left}${operator}${right},3,1),"none")`] = 'none';
+	}
+	Object.assign(wanted, {
+		...{ '=SUM({1,2,3}+{1;2})': 21, '=SUM({1,2,3}*{5})': 30, '=SUM({5}*{1,2,3})': 30, '=SUM({1,2;3,4}*{1,2})': 16, '=SUM({1,2;3,4}*{1;2})': 17 },
+		...{ '=SUM(IFNA({1,2,3}+{1,2},0))': 6, '=SUM({1,2,3}+{1,2})': '#N/A', '=ISNA(INDEX({1,2;3,4}+{1,2,3},2,3))': 1, '=SUMPRODUCT((A1:A3=2)*B1:B3)': 5 },
+	});
+	await expectValues({ A1: 1, A2: 2, A3: 3, B1: 4, B2: 5, B3: 6 }, wanted);
+});
+
 test('functions give what Excel and LibreOffice give', async () => {
 	const wanted: Record<string, unknown> = {
 		...{
@@ -151,4 +208,49 @@ test('EDATE() ends in the month', async () => {
 		...{ '=EDATE(DATE(2024,1,15),1)=DATE(2024,2,15)': 1, '=SUM(EDATE(DATE(2024,1,31),{1,2}))=DATE(2024,2,29)+DATE(2024,3,31)': 1, '=EDATE("x",1)': '#VALUE!' },
 	};
 	await expectValues({}, wanted);
+});
+
+test('EDATE() and EOMONTH() cut months toward zero, and read numbers in texts', async () => {
+	const wanted: Record<string, unknown> = {
+		...{
+			'=EDATE(45322,-1.9)': 45291,
+			'=EDATE(45322,1.9)': 45351,
+			'=EOMONTH(45322,-1.9)': 45291,
+			'=EOMONTH(45322,0.9)': 45322,
+			'=SUM(EDATE(45322,{-1.9,1}))': 90642,
+		},
+		...{ '=EDATE(45322,"1")': 45351, '=EDATE("45322","-1.9")': 45291, '=EDATE(A1,1)': 45351, '=EDATE(A2,A3)': 45351, '=EOMONTH(A1,A3)': 45351 },
+		...{ '=SUM(EDATE({"45322";45321},{"1",2}))': 181465, '=EDATE(45322,"x")': '#VALUE!', '=EDATE("",1)': '#VALUE!', '=EDATE(A4,1)': '#VALUE!' },
+		...{
+			'=EDATE(45322,B9)': 45322,
+			'=EDATE(45322,1/0)': '#DIV/0!',
+			'=EOMONTH(45322,"x")': '#VALUE!',
+			'=SUM(EOMONTH({45322;45353},1))': 90763,
+			'=SUM(EOMONTH(45322,{0,"1"}))': 90673,
+		},
+		'=IFERROR(INDEX(EOMONTH({45322,"x"},1),1,2),"none")&INDEX(EOMONTH({45322,"x"},1),1,1)': 'none45351',
+	};
+	await expectValues({ A1: '45322', A2: '2024-01-31', A3: '1.5', A4: true }, wanted);
+});
+
+test('EDATE() is a date', async () => {
+	const sheet = new Computed();
+	await sheet.write({ A1: '=EDATE(DATE(2024,1,30),1)', A2: '=EDATE(DATE(2024,1,15),1)', A3: '=EDATE({45321,45306},1)' });
+	expect(sheet.of('A1', 'A2', 'A3', 'B3')).toEqual([45351, 45337, 45351, 45337]);
+	const date = sheet.formatsOf('A2')[0];
+	expect(date).toBeTruthy();
+	expect(sheet.formatsOf('A1', 'A3', 'B3')).toEqual([date, date, date]);
+});
+
+test('VLOOKUP() and HLOOKUP() have an element for each value and index', async () => {
+	const wanted: Record<string, unknown> = {
+		...{ '=SUMPRODUCT(VLOOKUP({1;2;3},A1:B3,{1,2},FALSE))': 66, '=SUM(VLOOKUP(A1:A3,A1:B3,{1;2;1},FALSE))': 24, '=SUM(VLOOKUP(2.5,A1:B3,{1,2}))': 22 },
+		...{ '=SUM(IFERROR(VLOOKUP(2,A1:B3,{1,3,2,0,"x"},FALSE),0))': 22, '=INDEX(VLOOKUP(2,A1:B3,{1,3},FALSE),1,2)': '#REF!' },
+		...{ '=INDEX(VLOOKUP(2,A1:B3,{1,0},FALSE),1,2)': '#VALUE!', '=INDEX(VLOOKUP({1;9},A1:B3,{1,2},FALSE),2,2)': '#N/A' },
+		...{ '=SUM(IFERROR(VLOOKUP({1;9},A1:B3,{1,2},FALSE),0))': 11, '=INDEX(VLOOKUP(A1:A3,A1:B3,{1;2},FALSE),3)': '#N/A' },
+		...{ '=INDEX(VLOOKUP(2,A1:B3,{1,#DIV/0!},FALSE),1,2)': '#DIV/0!', '=SUM(IFERROR(VLOOKUP(2.5,A1:B3,{1,2},{TRUE;FALSE}),0))': 22 },
+		...{ '=SUM(HLOOKUP({1,10},A1:B3,{1;2;3},FALSE))': 66, '=SUM(IFERROR(HLOOKUP({1,7},A1:B3,{1;2;4},FALSE),0))': 3 },
+		...{ '=INDEX(HLOOKUP(1,A1:B3,{2;4},FALSE),2)': '#REF!', '=INDEX(HLOOKUP(1,A1:B3,{2;4},FALSE),1)': 2, '=HLOOKUP(10,A1:B3,{2},FALSE)': 20 },
+	};
+	await expectValues({ A1: 1, A2: 2, A3: 3, B1: 10, B2: 20, B3: 30 }, wanted);
 });
