@@ -1,6 +1,6 @@
 // arrays.ts - the arrays of the ranges that formulas have read last, for others that read the same range or a longer one: many
 // formulas compute a total of one range, or running totals. SORT() changes the list of rows that it gets, so it gets a copy.
-import { ArrayValueObject, type BaseValueObject, ErrorValueObject, NullValueObject, NumberValueObject } from '@univerjs/engine-formula';
+import { ArrayValueObject, type BaseValueObject, NullValueObject, NumberValueObject } from '@univerjs/engine-formula';
 import type { Area } from './cells';
 
 /** The name of the workbook, for Univer. */
@@ -40,17 +40,6 @@ export const makeArray = (values: BaseValueObject[][], row: number, column: numb
 		...{ calculateValueList: values, rowCount: values.length, columnCount: values[0]?.length ?? 0 },
 		...{ unitId, sheetId: idOfTab(tab), row, column },
 	});
-
-/** How far two arrays go together. One line is repeated. */
-const common = (a: number, b: number): number => (a === 1 || b === 1 ? Math.max(a, b) : Math.min(a, b));
-
-/** What is computed from two arrays is #N/A where only one of them has an element. Univer takes some elements of the other for empty. */
-export function markMissing(result: ArrayValueObject, left: ArrayValueObject, right: ArrayValueObject): ArrayValueObject {
-	const rows = common(left.getRowCount(), right.getRowCount());
-	const columns = common(left.getColumnCount(), right.getColumnCount());
-	if (rows === result.getRowCount() && columns === result.getColumnCount()) return result;
-	return result.mapValue((value, row, column) => (row < rows && column < columns ? value : ErrorValueObject.create('#N/A' as never))) as ArrayValueObject;
-}
 
 /** The array of a range. `read` gets the values of a row. */
 export function arrayOfRange(range: Area, read: (row: number) => BaseValueObject[]): ArrayValueObject {

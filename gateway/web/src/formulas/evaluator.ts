@@ -25,7 +25,7 @@ import {
 	UniverFormulaEnginePlugin,
 } from '@univerjs/engine-formula';
 import { maxCols, maxRows } from '../v2/lines';
-import { arrayOfRange, forgetArrays, forgetArraysOf, idOfTab, keepTotals, makeArray, markMissing, protectArrays, tabOfId, unitId } from './arrays';
+import { arrayOfRange, forgetArrays, forgetArraysOf, idOfTab, keepTotals, makeArray, protectArrays, tabOfId, unitId } from './arrays';
 import type { Area, Formula } from './cells';
 import { compareExactly, forgetColumn, forgetColumns } from './comparisons';
 import { type AstNode, refuseAbsent } from './absent';
@@ -179,8 +179,7 @@ function replaceReading(): void {
 		const size = other.isArray() ? (other as ArrayValueObject) : null;
 		const rows = Math.max(this.getRowCount(), size?.getRowCount() ?? 1);
 		if (rows * Math.max(this.getColumnCount(), size?.getColumnCount() ?? 1) > mostCells) throw new FormulaError('#NUM!');
-		const result = operate.call(this, other, ...rest);
-		return size ? markMissing(result as ArrayValueObject, this, size) : result;
+		return operate.call(this, other, ...rest);
 	};
 }
 

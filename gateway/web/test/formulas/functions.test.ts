@@ -118,21 +118,6 @@ test('texts in formulas have line breaks', async () => {
 	await expectValues({ A1: 'x\ny' }, wanted);
 });
 
-test('of arrays of unlike sizes, the elements that only one has are errors', async () => {
-	const wanted: Record<string, unknown> = {};
-	for (const operator of ['+', '-', '*', '/', '^', '&', '=', '<>', '<', '>=']) {
-		for (const [left, right] of ['{1,2,3} {1,2}', '{1,2} {1,2,3}', '{1,2,3} ({1,2}=1)', '({1,2}=1) {1,2,3}'].map((pair) => pair.split(' ')))
-			Object.assign(wanted, { [`=IFNA(INDEX(${left}${operator}${right},1,3),"none")`]: 'none', [`=ISNA(INDEX(${left}${operator}${right},1,2))`]: 0 });
-		for (const [left, right] of ['A1:A3 A1:A2', 'A1:A2 A1:A3', '{1;2;3} (A1:A2=1)'].map((pair) => pair.split(' ')))
-			wanted[`=IFNA(INDEX(${left}${operator}${right},3,1),"none")`] = 'none';
-	}
-	Object.assign(wanted, {
-		...{ '=SUM({1,2,3}+{1;2})': 21, '=SUM({1,2,3}*{5})': 30, '=SUM({5}*{1,2,3})': 30, '=SUM({1,2;3,4}*{1,2})': 16, '=SUM({1,2;3,4}*{1;2})': 17 },
-		...{ '=SUM(IFNA({1,2,3}+{1,2},0))': 6, '=SUM({1,2,3}+{1,2})': '#N/A', '=ISNA(INDEX({1,2;3,4}+{1,2,3},2,3))': 1, '=SUMPRODUCT((A1:A3=2)*B1:B3)': 5 },
-	});
-	await expectValues({ A1: 1, A2: 2, A3: 3, B1: 4, B2: 5, B3: 6 }, wanted);
-});
-
 test('functions give what Excel and LibreOffice give', async () => {
 	const wanted: Record<string, unknown> = {
 		...{
