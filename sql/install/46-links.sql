@@ -111,7 +111,7 @@ COMMENT ON FUNCTION sheet.revoke_link(bigint, bigint) IS
 
 CREATE FUNCTION sheet.link_place(sheet_id bigint, link_id bigint, OUT ref text, OUT "row" integer, OUT col integer,
 	OUT rows integer, OUT cols integer)
-	RETURNS record LANGUAGE c STRICT STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_link_place';
+	RETURNS record LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_link_place';
 COMMENT ON FUNCTION sheet.link_place(bigint, bigint) IS
 	'Where the rectangle of a link is. ref is empty if no cell of it is left; null: the link has '
 	'none. For gateways.';

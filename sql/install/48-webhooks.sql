@@ -81,7 +81,7 @@ COMMENT ON FUNCTION sheet.delete_webhook(bigint, bigint) IS 'Deletes the webhook
 -- ---- for gateways ----
 
 CREATE FUNCTION sheet.last_seq(sheet_id bigint) RETURNS bigint
-	LANGUAGE c STRICT STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_last_seq';
+	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sheet_last_seq';
 COMMENT ON FUNCTION sheet.last_seq(bigint) IS 'The seq of the last edit of the sheet; 0: none. For gateways.';
 
 CREATE FUNCTION sheet.watched_sheets(after bigint, max_rows integer DEFAULT 1000) RETURNS TABLE (webhook_id bigint, sheet_id bigint)

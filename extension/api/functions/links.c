@@ -495,7 +495,8 @@ sheet_link_place(PG_FUNCTION_ARGS)
 	bool nulls[5] = {true, true, true, true, true};
 	LinkRect rect;
 
-	if (rect_store_find(PG_GETARG_INT64(0), PG_GETARG_INT64(1), PG_INT64_MAX, GetActiveSnapshot(), &rect))
+	catalog_require_arg(fcinfo, 1, "link_id");
+	if (rect_store_find(catalog_arg_sheet(fcinfo, 0), PG_GETARG_INT64(1), PG_INT64_MAX, GetActiveSnapshot(), &rect))
 	{
 		if (!rect.lost)
 			a1_format_range(name, &(A1Range){rect.row0, rect.col0, rect.row1, rect.col1});

@@ -83,7 +83,7 @@ sheet_last_seq(PG_FUNCTION_ARGS)
 {
 	HistoryLast last;
 
-	history_last_edit(PG_GETARG_INT64(0), GetActiveSnapshot(), &last);
+	history_last_edit(catalog_arg_sheet(fcinfo, 0), GetActiveSnapshot(), &last);
 	PG_RETURN_INT64(last.found ? last.last_seq : 0);
 }
 
