@@ -98,7 +98,8 @@ _PG_init(void)
 	sheetlog_init();
 	sheetlog_ddl_init();
 	storage_init();
-	/* At a commit, what is initialized later is called first: edits are published before others are told of them. */
+	/* PostgreSQL calls the callback that was registered last first. So a commit publishes its edits (edit_life), and
+	 * then tells gateways (follow) and the timer's worker (timer) of them. */
 	timer_init();
 	follow_init();
 	edit_life_init();

@@ -155,7 +155,7 @@ async function take(message: ToChild): Promise<void> {
 let queue = Promise.resolve();
 process.on('message', (message: ToChild | { t: 'took' }) => {
 	if (message.t === 'took') return flow.took();
-	// Who asks for it is not in the queue's way.
+	// The message under way waits for it, so it does not go through the queue.
 	if (message.t === 'answer') {
 		answered(message.answer);
 		return tell({ t: 'took' });

@@ -124,7 +124,7 @@ for (const victim of Object.keys(victims))
 			assert.notEqual((await answered).statusCode, 200);
 			await ready();
 			assert.equal(await sheets(), count);
-			// What a gateway has left goes when an import begins a day later.
+			// The next import removes what a gateway has left a day before.
 			await cluster.psql(`UPDATE sheet.import SET begun_at = begun_at - interval '2 days'`);
 			assert.ok((await exported(await made('again', body))).equals(body));
 			await nothingLeft();

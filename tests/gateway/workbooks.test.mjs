@@ -182,7 +182,7 @@ describe('tables and names', () => {
 		assert.deepEqual(contents.map(({ content }) => content), ["=('Jane''s data'!$H$4*2)+7", '="rate"&"rate"', "=SUM(INDEX('Jane''s data'!$C$2:$C$4,1):INDEX('Jane''s data'!$C$2:$C$4,2))"]);
 	});
 
-	test('are kept, and what differs is told', () => {
+	test('are kept, and the answer lists what differs', () => {
 		const [data, other] = book.tabs.map(({ name }) => name);
 		assert.deepEqual([kinds(book.kept, data), kinds(book.kept, other)], [{ tables: 2, 'defined names': 6 }, { 'defined names': 1 }]);
 		const written = 'names in formulas: references are in their place';

@@ -270,7 +270,7 @@ $node->stop('immediate');
 $node->start;
 agenda_has('crashed', 3, 'a commit before a crash is followed after it');
 
-# The worker is told of a commit when others see its cells: what it has looked at earlier it would not look at again.
+# A commit tells the worker after it has published its cells. A worker that came earlier would find nothing, and not come again.
 $holder = new_session($node);
 $holder->ask("SELECT pg_advisory_lock(hashtext('publish'))");
 my $editor = new_session($node);
@@ -501,7 +501,7 @@ $node->stop;
 
 # ---- a crash behind a reminder ----
 
-# What commits without waiting for the disk is lost here, and would be done again, at another time.
+# Without the wait for the disk, this crash would take the reminder, and the worker would put it again, with another time.
 $node = new_server('crash');
 $node->append_conf('postgresql.conf', "autovacuum = off\ntimezone = 'UTC'\nwal_writer_delay = 10s\npg_sheet.version_edits = 0\npg_sheet.version_bytes = 0\n");
 $node->restart;

@@ -55,7 +55,7 @@ const tokens = new RegExp(
 			`(?<name>${word})(?<brackets>${bracketsPattern})?|(?<missing>#REF!))`,
 		`(?<own>${bracketsPattern})`,
 		`[0-9.]+(?:E[+-]?[0-9]+)?`,
-		// What is not closed.
+		// A text or a bracket that is not closed, and all behind it.
 		`(?<open>["'{\\[][^]*)`,
 		`${tabWord}|[^]`,
 	].join('|'),

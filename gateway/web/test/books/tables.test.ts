@@ -96,7 +96,7 @@ describe('formulas of an import', () => {
 });
 
 describe('tables of an import', () => {
-	test('are kept without what the cells have, and what is not kept is told', async () => {
+	test('are kept without what the cells have, and the answer lists what is not kept', async () => {
 		const { tabs, lost, kept } = await read(await withTables('<tableParts><tablePart r:id="rId1"/></tableParts>', [sales]));
 		expect(tabs[0]!.properties).toEqual([
 			{
