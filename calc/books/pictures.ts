@@ -43,6 +43,9 @@ export interface Picture extends StoredFile, Place {
 	picture: Tree;
 }
 
+/** Elements of a picture that are links. A workbook has them by relations, which are not kept. */
+export const linkNames = ['hlinkClick', 'hlinkHover'];
+
 /** Attributes of clientData. */
 export const dataNames = ['fLocksWithSheet', 'fPrintsWithSheet'] as const;
 
@@ -81,6 +84,7 @@ function isPicture(value: unknown): value is Picture {
 		(span === undefined || isPoint(span)) &&
 		(edit === undefined || edits.some((one) => one === edit)) &&
 		isTree(['data', data]) &&
+		Object.values(data as object).every((flag) => flag === '0' || flag === '1') &&
 		isPictureTree(picture)
 	);
 }

@@ -2,7 +2,7 @@
 import { maxCols, maxRows } from '../../../gateway/web/src/v2/lines';
 import type { Range } from '../../../gateway/web/src/v2/messages';
 import { wholeSheet } from '../../../gateway/web/src/sheet/arrange';
-import { dataNames, edits, isPictureTree, isPoint, type Place } from '../pictures';
+import { dataNames, edits, isPictureTree, isPoint, linkNames, type Place } from '../pictures';
 import { type Tree, TreeReader } from '../trees';
 import { type Attributes, bare, isTrue, numberOf } from './xml';
 
@@ -33,7 +33,6 @@ interface Anchor {
 
 const kinds: Record<string, Place['anchor']> = { twoCellAnchor: 'twoCell', oneCellAnchor: 'oneCell', absoluteAnchor: 'absolute' };
 const counted: Record<string, string> = { graphicFrame: 'charts', sp: 'shapes', cxnSp: 'shapes' };
-const linkNames = ['hlinkClick', 'hlinkHover'];
 
 const cellOf = (marker: Marker | undefined): { row: number; col: number } | undefined => {
 	const { row, col } = marker ?? {};

@@ -6,7 +6,7 @@ import { maxCols } from '../../../gateway/web/src/v2/lines';
 import type { PropertyEdit } from '../../../gateway/web/src/v2/messages';
 import type { PropertySet } from '../../../gateway/web/src/v2/properties';
 import { workbookRows } from '../formulas';
-import { dataNames, type Picture, picturesOf, pictureTypes, suffixOf } from '../pictures';
+import { dataNames, linkNames, type Picture, picturesOf, pictureTypes, suffixOf } from '../pictures';
 import type { Tree } from '../trees';
 import { attributes, escapeXml, head, namespaces } from './xml';
 
@@ -32,7 +32,8 @@ function pictureXml([name, own, ...children]: Tree, ids: { id: number; embed: st
 	const values: Record<string, string | number> = { ...own };
 	if (name === 'cNvPr') Object.assign(values, { id: ids.id, name: own['name'] ?? '' });
 	if (name === 'blip' && depth === 2) values['r:embed'] = ids.embed;
-	const inside = children.map((child) => (typeof child === 'string' ? escapeXml(child) : pictureXml(child, ids, depth + 1, name))).join('');
+	const plain = children.filter((child) => typeof child === 'string' || !linkNames.includes(child[0]));
+	const inside = plain.map((child) => (typeof child === 'string' ? escapeXml(child) : pictureXml(child, ids, depth + 1, name))).join('');
 	return `<${prefix}:${name}${attributes(values)}>${inside}</${prefix}:${name}>`;
 }
 

@@ -6,19 +6,19 @@ import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { buildSync } from 'esbuild';
 import { describe, expect, test } from 'vitest';
-import { ZipFile } from 'yazl';
 import { Conversion } from '../../../../calc/books/conversion';
 import type { FromChild } from '../../../../calc/books/messages';
 import { type Picture, picturesOf } from '../../../../calc/books/pictures';
 import { type NotCarried, Refused } from '../../../../calc/books/read/refused';
 import { WorkbookReader } from '../../../../calc/books/read/workbook';
-import { Zip } from '../../../../calc/books/read/zip';
 import { Cells } from '../../../../calc/books/write/cells';
+import { type Tree } from '../../../../calc/books/trees';
 import { WorkbookWriter } from '../../../../calc/books/write/workbook';
 import { maxCols, maxRows } from '../../src/v2/lines';
 import { isProperty, type PropertyEdit } from '../../src/v2/messages';
 import { PropertySet } from '../../src/v2/properties';
 import { randomOf } from '../person';
+import { main, partOf, relation, relations, types, zipped } from './workbooks';
 
 interface File {
 	tab: number;
@@ -85,26 +85,7 @@ async function written({ tabs, files }: Pick<Read, 'tabs' | 'files'>): Promise<B
 	return Buffer.concat(chunks);
 }
 
-async function partOf(bytes: Buffer, name: string): Promise<string> {
-	const chunks: Buffer[] = [];
-	for await (const chunk of (await Zip.open(bytes)).read(name)) chunks.push(chunk);
-	return Buffer.concat(chunks).toString();
-}
-
-async function zipped(parts: Record<string, string | Buffer>): Promise<Buffer> {
-	const zip = new ZipFile();
-	for (const [name, content] of Object.entries(parts)) zip.addBuffer(Buffer.from(content), name);
-	zip.end();
-	const chunks: Buffer[] = [];
-	for await (const chunk of zip.outputStream) chunks.push(chunk as Buffer);
-	return Buffer.concat(chunks);
-}
-
-const main = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"';
-const types = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships';
 const namespaces = `xmlns:xdr="http://schemas.openxmlformats.org/drawingml/2006/spreadsheetDrawing" xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main" xmlns:r="${types}" xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"`;
-const relation = (id: string, type: string, target: string, more = '') => `<Relationship Id="${id}" Type="${types}/${type}" Target="${target}"${more}/>`;
-const relations = (...list: string[]) => `<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">${list.join('')}</Relationships>`;
 
 const png = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.from(Array.from({ length: 3000 }, (_, i) => (i * i) & 255))]);
 
@@ -372,9 +353,25 @@ describe('values of properties that others have set', () => {
 				{ size: undefined },
 				{ size: [1, 1e300] },
 			],
-			...[{ anchor: 'twoCell' }, { span: [0.5, 1] }, { edit: 'x"' }, { data: null }, { data: { a: 1 } }, { picture: ['sp', {}] }, { picture: ['pic', {}] }],
+			...[
+				{ anchor: 'twoCell' },
+				{ span: [0.5, 1] },
+				{ edit: 'x"' },
+				{ data: null },
+				{ data: { a: 1 } },
+				{ data: { fPrintsWithSheet: 'x' } },
+				{ picture: ['sp', {}] },
+				{ picture: ['pic', {}] },
+			],
 		])
 			expect(found([{ ...good, ...change }])).toBe(0);
+	});
+
+	test('have no links, for which a workbook would need relations', async () => {
+		const first = await read(await workbook(one(pic())));
+		const link: Tree = ['hlinkClick', { id: 'rId9' }];
+		for (const { value } of first.tabs.flat()) for (const { picture: tree } of value as Picture[]) ((tree as Tree)[2] as Tree).push(link);
+		expect(await partOf(await written(first), 'xl/drawings/drawing1.xml')).not.toContain('hlinkClick');
 	});
 
 	test('and so are those whose file is gone, and those below the last row of workbooks', async () => {

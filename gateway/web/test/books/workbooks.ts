@@ -34,9 +34,9 @@ export async function read(bytes: Buffer): Promise<{ tabs: ReadTab[]; lost: NotC
 	return { tabs, lost, kept };
 }
 
-export async function zipped(parts: Record<string, string>): Promise<Buffer> {
+export async function zipped(parts: Record<string, string | Buffer>): Promise<Buffer> {
 	const zip = new ZipFile();
-	for (const [name, text] of Object.entries(parts)) zip.addBuffer(Buffer.from(text), name);
+	for (const [name, content] of Object.entries(parts)) zip.addBuffer(Buffer.from(content), name);
 	zip.end();
 	const chunks: Buffer[] = [];
 	for await (const chunk of zip.outputStream) chunks.push(chunk as Buffer);
