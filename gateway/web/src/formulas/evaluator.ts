@@ -30,7 +30,7 @@ import type { Area, Formula } from './cells';
 import { compareExactly, forgetColumn, forgetColumns } from './comparisons';
 import { type AstNode, refuseAbsent } from './absent';
 import { random, registerFunctions, seedRandom } from './functions';
-import { correctLexer } from './lexing';
+import { correctLexer, joinsReferences } from './lexing';
 import { longestText, mostCells, mostFilled } from './limits';
 import type { TabName } from './messages';
 import { readName, readNamesInTexts, writeNames } from './tab_names';
@@ -322,6 +322,7 @@ export class Evaluator {
 	private treeOf(text: string): Tree | null | string {
 		const known = this.trees.get(text);
 		if (known) return known;
+		if (joinsReferences(text)) return '#ERROR!';
 		const lexed = this.lexer.treeBuilder(writeNames(text));
 		if (typeof lexed === 'string') return lexed;
 		const tree = this.builder.parse(lexed as never) as unknown as Tree | null;

@@ -1,5 +1,5 @@
-// lexing.ts - what Univer's lexer misreads: an array constant behind an operator; an array, a text, TRUE or FALSE behind a minus; and
-// line breaks in texts, which it takes for spaces.
+// lexing.ts - what Univer's lexer misreads: an array constant behind an operator; an array, a text, TRUE or FALSE behind a minus; line breaks
+// in texts, which it takes for spaces; intersections and unions.
 import { type LexerNode, type LexerTreeBuilder, OPERATOR_TOKEN_SET } from '@univerjs/engine-formula';
 
 interface Lexing {
@@ -21,6 +21,34 @@ function prepare(formula: string): string {
 	return formula
 		.replace(lineBreak, (part) => (part === '\r' || part === '\n' ? ' ' : part))
 		.replace(constant, (part, minus: string | undefined, value: string) => (minus ? `-(${value})` : part));
+}
+
+const tokens = /"(?:[^"]|"")*"|'(?:[^']|'')*'|\{(?:"[^"]*"|[^"{}])*\}|[\p{L}\p{M}\p{N}_.$!\\?]+|\s+|[^]/gu;
+const isOperand = (token: string): boolean => /^["'{\p{L}\p{N}_$\\]/u.test(token);
+const endsOperand = (token: string): boolean => /["'}\p{L}\p{M}\p{N}_.)]$/u.test(token);
+
+/**
+ * Whether a formula has the operator of intersections (a blank) or of unions (a comma within brackets that are not those of a function).
+ * Univer computes neither, and gives another number for some.
+ */
+export function joinsReferences(formula: string): boolean {
+	/** For each open bracket, whether it is a function's. */
+	const calls: boolean[] = [];
+	let before = '';
+	let isBehindBlank = false;
+	for (const [token] of formula.matchAll(tokens)) {
+		if (token.trim() === '') {
+			isBehindBlank = true;
+			continue;
+		}
+		if (isBehindBlank && endsOperand(before) && (isOperand(token) || (token === '(' && before === ')'))) return true;
+		if (token === '(') calls.push(endsOperand(before));
+		else if (token === ')') calls.pop();
+		else if (token === ',' && calls.at(-1) === false) return true;
+		before = token;
+		isBehindBlank = false;
+	}
+	return false;
 }
 
 export function correctLexer(builder: LexerTreeBuilder): void {

@@ -239,3 +239,19 @@ test('VLOOKUP() and HLOOKUP() have an element for each value and index', async (
 	};
 	await expectValues({ A1: 1, A2: 2, A3: 3, B1: 10, B2: 20, B3: 30 }, wanted);
 });
+
+test('intersections and unions, which are not computed, are errors and no other numbers', async () => {
+	const refused = ['(A1:B2) (B2:C3)', '(A1:A3) (B1:B3)', 'A1:B2 B2:C3', '(A1:A3,B1:B3)', '-(A1,B1)', 'A1:A3 \n B1'];
+	const computed: Record<string, unknown> = {
+		'=SUM (A1:A3)': 6,
+		'=SUM( A1 , ( A2 ) ) * ( 2 )': 6,
+		'= A1 + A2': 3,
+		'=IF((A1=1),"a b, c (d, e) f",2)': 'a b, c (d, e) f',
+		'=SUM({1,2;3,4})': 10,
+		'=LAMBDA(x,y,x+y)(1,2)': 3,
+		'=SUM(A1 : A3)': 6,
+		'=A1 &" "& A2': '1 2',
+	};
+	const errors = Object.fromEntries(refused.map((formula) => [`=SUM(${formula})`, '#ERROR!']));
+	await expectValues({ A1: 1, A2: 2, A3: 3, B1: 10, B2: 20, B3: 30 }, { ...computed, ...errors });
+});
