@@ -9,14 +9,14 @@ import { meet } from './page.mjs';
 import { brokenRules } from './rules.mjs';
 
 const pictures = process.env.CALENDAR_PICTURES; // a directory
-/** YYYY-MM-DD of a day of this week, from Monday (0). The browsers of the test are in UTC. */
-const day = (index) => {
-	const today = new Date();
-	return new Date(Date.UTC(today.getUTCFullYear(), today.getUTCMonth(), today.getUTCDate() - ((today.getUTCDay() + 6) % 7) + index)).toISOString().slice(0, 10);
-};
+/** Noon of a day of this week, from Monday (0). The browsers of the test are in UTC. */
+const today = new Date();
+const noon = (index) => new Date(Date.UTC(today.getUTCFullYear(), today.getUTCMonth(), today.getUTCDate() - ((today.getUTCDay() + 6) % 7) + index, 12));
+const day = (index) => noon(index).toISOString().slice(0, 10);
 
 test('calendars', { timeout: 420000 }, async (t) => {
-	const window = { locale: 'en-GB', timezoneId: 'UTC' };
+	// For the browsers it is noon of the Wednesday, so that neither the day nor the week ends during the test.
+	const window = { locale: 'en-GB', timezoneId: 'UTC', now: noon(2) };
 	const { gateway, persons: [ann, bob], sql } = await meet(t, { ann: window, bob: window }, { gatewayFlags: { 'default-link-role': 'none' } });
 	const people = [ann, bob];
 	const step = (name, run) =>
@@ -172,10 +172,28 @@ test('calendars', { timeout: 420000 }, async (t) => {
 		await dialog(ann).locator('.persons [data-answer=declined]', { hasText: 'bob' }).waitFor();
 		await ann.page.keyboard.press('Escape');
 		await closed(ann);
-		// The small month shows that of today, to which not all days of the week belong.
-		const months = [new Date().toISOString(), day(3)].map((date) => date.slice(0, 7));
-		if (months[0] !== months[1]) await ann.page.locator(`.small-month [data-date=${months[0] < months[1] ? 'after' : 'before'}]`).click();
+		// The small month shows that of the Wednesday.
+		if (day(2).slice(0, 7) !== day(3).slice(0, 7)) await ann.page.locator('.small-month [data-date=after]').click();
 		await ann.page.locator(`.small-month [data-date="${day(3)}"][data-dot]`).waitFor();
+	});
+
+	await step('the small month shows that of the day that was chosen, also when the week begins in the month before', async () => {
+		const small = ann.page.locator('.small-month');
+		const firstShown = () => small.locator('td [data-date]').first().getAttribute('data-date');
+		const next = async () => {
+			const before = await firstShown();
+			await small.locator('[data-date=after]').click();
+			await waitUntil(async () => (await firstShown()) !== before, 'the next month');
+		};
+		await next();
+		while (new Date(await firstShown()).getUTCDay() === 1) await next();
+		const first = await firstShown();
+		await small.locator(`[data-date="${first}"]`).click();
+		await ann.page.locator(`.ec-col-head time[datetime="${first}"]`).waitFor();
+		assert.equal(await firstShown(), first);
+		await ann.page.getByRole('button', { name: 'Today', exact: true }).click();
+		await events(ann, 'Lunch').waitFor();
+		await small.locator(`[data-date="${day(2)}"]`).waitFor();
 	});
 
 	await step('an edit in the grid is seen in the calendar; the sheet leads to it', async () => {

@@ -62,6 +62,15 @@ const rowsInIndexedDb = () =>
 		};
 	});
 
+/** Runs in the page, before its scripts: Date is ahead by so many milliseconds. Timers and performance, which Playwright's clock also takes over, are as before. */
+const shiftDate = (ahead) => {
+	const now = Date.now.bind(Date);
+	globalThis.Date = new Proxy(Date, {
+		construct: (target, given, made) => Reflect.construct(target, given.length ? given : [now() + ahead], made),
+		get: (target, name) => (name === 'now' ? () => now() + ahead : target[name]),
+	});
+};
+
 /** One person with a browser window of their own. */
 export class Person {
 	/** Errors that the page reported: a test ends with none. */
@@ -72,7 +81,9 @@ export class Person {
 		person.name = name;
 		person.password = `password of ${name}`;
 		person.gateway = gateway;
-		person.context = await browser.newContext({ viewport: { width: 1280, height: 760 }, locale: 'en-US', ...options });
+		const { now, ...window } = options;
+		person.context = await browser.newContext({ viewport: { width: 1280, height: 760 }, locale: 'en-US', ...window });
+		if (now) await person.context.addInitScript(shiftDate, now - Date.now());
 		if (browser.browserType() === chromium) await person.context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: gateway.url });
 		await person.anotherPage();
 		return person;

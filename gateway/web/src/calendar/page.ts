@@ -408,9 +408,12 @@ export function showCalendars(root: HTMLElement, session: Session, chosen: numbe
 		},
 		datesSet({ view: now }) {
 			title.textContent = String(now.title);
-			month.show(dateOf(now.currentStart));
-			// EventCalendar names the days of a month in elements that have no role.
-			requestAnimationFrame(() => place.querySelectorAll('.ec-col-head span[aria-label]').forEach((name) => name.setAttribute('role', 'img')));
+			requestAnimationFrame(() => {
+				// Not the month of the first day shown: a week can begin in the month before.
+				month.show(dateOf(view.getOption('date') as Date));
+				// EventCalendar names the days of a month in elements that have no role.
+				place.querySelectorAll('.ec-col-head span[aria-label]').forEach((name) => name.setAttribute('role', 'img'));
+			});
 			for (const of of viewButtons) of.setAttribute('aria-pressed', String(of.dataset.view === now.type));
 		},
 	});
