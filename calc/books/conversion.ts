@@ -32,11 +32,25 @@ function residentMegabytes(pid: number): number {
 	}
 }
 
+/**
+ * Lowers the priority of a session; false: not yet. Linux shares processors among sessions first, and then among the threads of each, so
+ * that threads of a low priority take as much from the database and the gateway as others do. It takes one such change in 100 ms.
+ */
+function lowerSession(pid: number): boolean {
+	try {
+		fs.writeFileSync(`/proc/${pid}/autogroup`, '10');
+	} catch (error) {
+		return (error as NodeJS.ErrnoException).code !== 'EAGAIN';
+	}
+	return true;
+}
+
 export class Conversion {
 	private readonly child: ChildProcess;
 	private readonly flow = new Flow<ToChild>((message) => void this.child.send?.(message, () => {}));
 	private readonly deadline: ReturnType<typeof setTimeout>;
 	private readonly polling: ReturnType<typeof setInterval>;
+	private lowered = false;
 	private errors = '';
 	private queue = Promise.resolve();
 	private finish!: (last: Last) => void;
@@ -59,6 +73,7 @@ export class Conversion {
 		// Without the environment: the child needs no password of the database.
 		this.child = fork(fileURLToPath(script), {
 			...{ env: {}, execArgv: [`--max-old-space-size=${memory}`], serialization: 'advanced', stdio: ['ignore', 'ignore', 'pipe', 'ipc'] },
+			detached: true, // a session of its own
 		});
 		// One that could not begin, since the system has no more processes or files, has neither stderr nor send().
 		this.child.on('error', (error) => this.fail(error));
@@ -68,7 +83,8 @@ export class Conversion {
 		this.child.on('message', (message: FromChild | { t: 'took' }) => this.hear(message));
 		this.child.on('close', (_, signal) => this.fail(this.reasonOf(signal)));
 		this.deadline = setTimeout(() => this.fail(new Refused('workbook_limit', `the workbook takes longer than ${deadlineMs / 1000} s`)), deadlineMs);
-		this.polling = setInterval(() => this.checkMemory(), pollMs);
+		this.polling = setInterval(() => this.look(), pollMs);
+		this.look();
 	}
 
 	private tooMuchMemory(): Refused {
@@ -80,9 +96,12 @@ export class Conversion {
 		return signal === 'SIGKILL' || memoryPattern.test(this.errors) ? this.tooMuchMemory() : new ChildFailed(this.errors || 'the process has ended');
 	}
 
-	/** The heap has a limit of its own; buffers have none. */
-	private checkMemory(): void {
-		if (residentMegabytes(this.child.pid ?? 0) > this.memory + besidesMegabytes) this.fail(this.tooMuchMemory());
+	private look(): void {
+		const { pid } = this.child;
+		if (pid === undefined) return;
+		this.lowered ||= lowerSession(pid);
+		// The heap has a limit of its own; buffers have none.
+		if (residentMegabytes(pid) > this.memory + besidesMegabytes) this.fail(this.tooMuchMemory());
 	}
 
 	private fail(error: Error): void {

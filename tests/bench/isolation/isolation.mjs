@@ -96,10 +96,10 @@ class Bench {
 		this.versions.push(await this.site.psql(`SELECT sheet.commit(${this.large})`));
 	}
 
-	/** calc converts workbooks. */
+	/** calc converts workbooks. It has a session of its own, as services have. */
 	async startCalc() {
 		if (this.calc) return;
-		this.calc = spawn(process.execPath, [path.join(repository, 'build/calc/main.mjs'), `--database=${this.site.conninfo}`], { stdio: ['ignore', 'ignore', 'ignore'] });
+		this.calc = spawn(process.execPath, [path.join(repository, 'build/calc/main.mjs'), `--database=${this.site.conninfo}`], { detached: true, stdio: 'ignore' });
 		killAtExit(this.calc);
 		await waitUntil(async () => (await this.site.psql('SELECT count(*) FROM sheet.calculator')) === '1', 'calc to report');
 	}
