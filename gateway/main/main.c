@@ -16,6 +16,7 @@
 #include "core/metrics.h"
 #include "core/reach.h"
 #include "auth/password.h"
+#include "common/scheduler.h"
 #include "ws/room/members.h"
 #include "main/command.h"
 #include "main/coordination.h"
@@ -45,7 +46,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#define AGAIN_MS 20 /* interval at which rooms are flushed that wait for their time */
+#define AGAIN_MS	  20  /* interval at which rooms are flushed that wait for their time */
+#define LOOP_SLICE_MS 0.5 /* shorter than the system's own */
 
 Gateway gateway;
 
@@ -217,6 +219,8 @@ main_raise_limits(void)
 static void
 main_start_loop(void)
 {
+	/* All that people do passes here. Threads for passwords and encoding work for long. */
+	scheduler_ask_slice(LOOP_SLICE_MS, true);
 	uv_loop_init(&gateway.loop);
 	(void) uv_loop_configure(&gateway.loop, UV_METRICS_IDLE_TIME);
 	uv_check_init(&gateway.loop, &loop_check);

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import net from 'node:net';
+import os from 'node:os';
 import path from 'node:path';
 import { Cluster, freePort, waitUntil, writePrivateFile } from '../lib/cluster.mjs';
 import { runAs } from '../lib/processes.mjs';
@@ -223,6 +224,18 @@ test('durable=false commits edits without waiting for the disk, and says so', as
 	assert.equal((await request(gateway, 'GET', '/healthz')).json.durable, false);
 	const lines = fs.readFileSync(cluster.postgres.log, 'utf8').split('\n');
 	assert.ok(lines.some((line) => line.includes("set_config('synchronous_commit', 'off', false)") && line.includes('pg_sheet.time_slice')));
+});
+
+test('where Linux can do it (6.12), the loop has a time slice of its own, and the threads beside it have not', async () => {
+	await register(gateway, 'slices'); // begins the threads that compute passwords
+	const slices = (pid) =>
+		fs.readdirSync(`/proc/${pid}/task`).map((thread) => [Number(thread) === pid, /se\.slice\s*:\s*(\d+)/.exec(fs.readFileSync(`/proc/${pid}/task/${thread}/sched`, 'latin1'))?.[1]]);
+	const [[, own]] = slices(process.pid);
+	const [major, minor] = os.release().split('.').map(Number);
+	if (own === undefined || major < 6 || (major === 6 && minor < 12)) return;
+	const of = slices(gateway.service.pid);
+	assert.ok(of.length > 1);
+	for (const [isLoop, slice] of of) assert.equal(slice, isLoop ? '500000' : own);
 });
 
 /* In place of the name server: database.test is on this machine, which takes three seconds to find out. */
