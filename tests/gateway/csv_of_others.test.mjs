@@ -106,6 +106,10 @@ describe('CSV files of others', () => {
 				lenient = true;
 				made = await imported(bytes, { lenient });
 			}
+			if (made.json?.code === 'csv_limit') {
+				assert.ok(String(bytes).split('\n', 1)[0].split(',').length > 16384, `${file}: ${made.text}`);
+				continue;
+			}
 			assert.equal(made.status, 200, `${file}: ${made.text}`);
 			const cells = await assertComesBack(made.json.id, file);
 			read.push({ file, lenient, cells, ...made.json });

@@ -29,6 +29,11 @@ const known = [
 	[/\b(ISNUMBER|TYPE|N|T|ISLOGICAL|ISNONTEXT|ISTEXT)\(/, 'booleans are numbers'],
 	[/\bSECOND\(/, 'the nearest second'],
 	[/\bPERCENTRANK\.INC\(/, 'more than three digits'],
+	[/\bWEEKNUM\(/, 'the last days of a year are in the first week of the next'],
+	[/\b(SYD|RATE)\((1000,100,)?0\./, 'a life or a time below 1'],
+	[/\bLOOKUP\(-?[0-9.]+,/, 'numbers that are not in order'],
+	[/\bVLOOKUP\(B5,B1:E20,3,FALSE\)/, 'booleans are numbers'],
+	[/^CONCAT.*\bGAMMALN\(/, 'the last digits of a number behind another one'],
 	[/\bCODE\(/, 'of letters that are not ASCII, and of nothing'],
 ];
 /** Of these, Univer computes seven digits. */
