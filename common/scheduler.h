@@ -22,13 +22,14 @@ typedef struct SchedulerAttributes
 
 /*
  * Asks for time slices of so many milliseconds (0.1 to 100; 0: the system's own) for the calling thread. Linux 6.12 and
- * later have them. A thread with a shorter slice gets no larger share of the processor, but gets it at once when it
- * wakes up, before threads that have run for longer. In return it is interrupted more often when it works for long.
- * alone: threads and processes that it makes later have the system's own slices. Once asked for, that cannot be
- * taken back. Does nothing on other systems, older kernels, and in containers that forbid it.
+ * later have them. A thread with a shorter slice gets no larger share of the processor, but usually gets it as soon as
+ * it wakes up, before threads that have run for longer. In return it is interrupted more often when it works for long.
+ * reset_on_fork: threads and processes that it makes later have the system's own slices, and nice 0 if its own is
+ * negative. Without privileges that cannot be taken back. Does nothing on other systems, older kernels, and in
+ * containers that forbid it.
  */
 static inline void
-scheduler_ask_slice(double ms, bool alone)
+scheduler_ask_slice(double ms, bool reset_on_fork)
 {
 #ifdef SYS_sched_setattr
 	SchedulerAttributes attributes = {0};
@@ -36,11 +37,11 @@ scheduler_ask_slice(double ms, bool alone)
 	if (syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0) != 0 || attributes.policy != SCHED_OTHER)
 		return;
 	attributes.runtime = (uint64_t) (ms * 1000000);
-	if (alone)
+	if (reset_on_fork)
 		attributes.flags |= SCHEDULER_RESET_ON_FORK;
 	(void) syscall(SYS_sched_setattr, 0, &attributes, 0);
 #else
-	(void) ms, (void) alone;
+	(void) ms, (void) reset_on_fork;
 #endif
 }
 

@@ -22,7 +22,7 @@ const tell = (message: object): void => void process.send!(message, () => {});
 const flow = new Flow<FromChild>(tell);
 const send = (message: FromChild): Promise<void> => flow.send(message);
 
-// A conversion has time: edits, and the values of formulas, go first (see also lowerSession). On Linux, each thread has a priority of its own.
+// A conversion has time: edits, and the values of formulas, go first (see also conversion.ts). On Linux, each thread has a priority of its own.
 const threads = fs.existsSync('/proc/self/task') ? fs.readdirSync('/proc/self/task').map(Number) : [0];
 for (const thread of threads) {
 	try {

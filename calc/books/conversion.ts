@@ -33,12 +33,13 @@ function residentMegabytes(pid: number): number {
 }
 
 /**
- * Lowers the priority of a session; false: not yet. Linux shares processors among sessions first, and then among the threads of each, so
- * that threads of a low priority take as much from the database and the gateway as others do. It takes one such change in 100 ms.
+ * Lowers the priority of a session; false: not yet. Linux divides processors among sessions first (autogroup, see sched(7)), and among the
+ * threads of each afterwards. The nice value of a thread counts only within its session, so the session needs one, too: one at which
+ * workbooks are refused within 2 s while the processors are busy. The kernel accepts one change in 100 ms on the whole system.
  */
 function lowerSession(pid: number): boolean {
 	try {
-		fs.writeFileSync(`/proc/${pid}/autogroup`, '10');
+		fs.writeFileSync(`/proc/${pid}/autogroup`, '5');
 	} catch (error) {
 		return (error as NodeJS.ErrnoException).code !== 'EAGAIN';
 	}

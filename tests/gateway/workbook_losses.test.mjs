@@ -75,7 +75,12 @@ test('a process that converts ends with calc', async () => {
 	await inState('running');
 	await waitUntil(() => childrenOf(calc.pid).length === 1, 'a process to convert');
 	const [child] = childrenOf(calc.pid);
-	// Not its group.
+	// Where Linux has priorities of sessions, that of the process becomes low, and that of calc stays.
+	const priority = (pid) => (fs.existsSync(`/proc/${pid}/autogroup`) ? / nice (-?[0-9]+)$/.exec(fs.readFileSync(`/proc/${pid}/autogroup`, 'latin1').trim())?.[1] : undefined);
+	if (priority(calc.pid) !== undefined) {
+		await waitUntil(() => priority(child) === '5', 'the session of the process to have a low priority');
+		assert.equal(priority(calc.pid), '0');
+	}
 	process.kill(calc.pid, 'SIGKILL');
 	await waitUntil(() => !isThere(child), 'the process to end', 10000);
 	await calc.kill();

@@ -408,7 +408,9 @@ export function showCalendars(root: HTMLElement, session: Session, chosen: numbe
 		},
 		datesSet({ view: now }) {
 			title.textContent = String(now.title);
+			// This can be called before there is a view.
 			requestAnimationFrame(() => {
+				if (gone) return;
 				// Not the month of the first day shown: a week can begin in the month before.
 				month.show(dateOf(view.getOption('date') as Date));
 				// EventCalendar names the days of a month in elements that have no role.

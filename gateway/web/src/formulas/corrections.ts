@@ -248,16 +248,18 @@ function readMonths(functions: IFunctionService, name: string): void {
 	executor.calculate = ((date: BaseValueObject, months: BaseValueObject) => calculate(each(date, read), each(months, cut))) as never;
 }
 
-/** Of two errors, an operator gives the left one, also if it is in an array: that of MATCH() is one. */
+/** Of two errors, an operator gives the left one, also if it is in an array of one element, as that of MATCH() is. */
 function preferLeftErrors(functions: IFunctionService, operator: string): void {
 	const executor = functions.getExecutor(operator) as BaseFunction;
 	const calculate = executor.calculate.bind(executor) as Calculate;
-	executor.calculate = ((left: BaseValueObject, right: BaseValueObject) =>
-		left.isArray() && right.isError() ? (left as unknown as Elements).map((value) => (value?.isError() ? value : right)) : calculate(left, right)) as never;
+	executor.calculate = ((left: BaseValueObject, right: BaseValueObject) => {
+		const one = left.isArray() && isOne(left) ? elementOf(left, 0, 0) : null;
+		return one?.isError() ? one : calculate(left, right);
+	}) as never;
 }
 
 export function correctFunctions(functions: IFunctionService): void {
-	for (const operator of ['PLUS', 'MINUS', 'MULTIPLY', 'DIVIDED', 'COMPARE']) preferLeftErrors(functions, operator);
+	for (const operator of ['PLUS', 'MINUS', 'MULTIPLY', 'DIVIDED', 'POWER', 'COMPARE']) preferLeftErrors(functions, operator);
 	// Univer adds to a number what makes it round well, and so subtracts it from the size of a negative one. A number that has no digits
 	// to be cut off stays.
 	for (const name of ['TRUNC', 'ROUND', 'ROUNDUP', 'ROUNDDOWN'])

@@ -260,7 +260,15 @@ test('of two errors, operators give the left one, also if a lookup has found not
 	const wanted: Record<string, unknown> = {
 		...{ '=MATCH(5,A1:A3,0)-1/0': '#N/A', '=MATCH(A3,A1:A2,0)*SEARCH("q","abc")': '#N/A', '=VLOOKUP(5,A1:A3,1,FALSE)+SEARCH("q","abc")': '#N/A' },
 		...{ '=1/0-MATCH(5,A1:A3,0)': '#DIV/0!', '=MATCH(2,A1:A3,0)/SEARCH("q","abc")': '#VALUE!', '=MATCH(5,A1:A3,0)=1/0': '#N/A' },
-		...{ '=SUM(IFERROR(A1:A3+1/0,1))': 3, '=IFNA(MATCH(5,A1:A3,0)-1/0,"none")': 'none', '=NA()+1/0': '#N/A', '=1/0+NA()': '#DIV/0!' },
+		...{
+			'=MATCH(5,A1:A3,0)^(1/0)': '#N/A',
+			'=MATCH(5,A1:A3,0)/0': '#N/A',
+			'=MATCH(2,A1:A3,0)/0': '#DIV/0!',
+			'=MATCH(2,A1:A3,0)^3': 8,
+			'=IFNA(MATCH(5,A1:A3,0)-1/0,"none")': 'none',
+			'=NA()+1/0': '#N/A',
+			'=1/0+NA()': '#DIV/0!',
+		},
 	};
 	await expectValues({ A1: 1, A2: 2, A3: 3 }, wanted);
 });
