@@ -21,11 +21,11 @@ typedef struct SchedulerAttributes
 #define SCHEDULER_RESET_ON_FORK 1 /* SCHED_FLAG_RESET_ON_FORK */
 
 /*
- * Asks for time slices of so many milliseconds (0.1 to 100; 0: the system's own) for the calling thread. Linux 6.12 and
- * later have them. A thread with a shorter slice gets no larger share of the processor, but usually gets it as soon as
- * it wakes up, before threads that have run for longer. In return it is interrupted more often when it works for long.
- * reset_on_fork: threads and processes that it makes later have the system's own slices, and nice 0 if its own is
- * negative. Without privileges that cannot be taken back. Does nothing on other systems, older kernels, and in
+ * Requests time slices of ms milliseconds (0.1 to 100; 0: the system's own) for the calling thread. The kernel needs to
+ * be Linux 6.12 or later. A thread with a shorter slice gets no larger share of the processor, but usually gets it as
+ * soon as it wakes up, before threads that have run for longer. In return it is interrupted more often when it works
+ * for long. reset_on_fork: threads and processes that it makes later have the system's own slices, and nice 0 if its
+ * own is negative. Without privileges that cannot be taken back. Does nothing on other systems, older kernels, and in
  * containers that forbid it.
  */
 static inline void

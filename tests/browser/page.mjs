@@ -62,7 +62,7 @@ const rowsInIndexedDb = () =>
 		};
 	});
 
-/** Runs in the page, before its scripts: Date is ahead by so many milliseconds. Timers and performance, which Playwright's clock also takes over, are as before. */
+/** Runs in the page before its scripts, and moves Date forward by `ahead` milliseconds. Playwright's clock would replace timers and performance as well. */
 const shiftDate = (ahead) => {
 	const now = Date.now.bind(Date);
 	globalThis.Date = new Proxy(Date, {
