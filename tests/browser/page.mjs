@@ -14,6 +14,7 @@ const flags = [
 	'--disable-background-networking',
 	'--disable-component-update',
 	'--disable-sync',
+	'--num-raster-threads=1', // less processor time on small machines
 ];
 
 const options = { executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium-headless-shell', args: flags, headless: true };

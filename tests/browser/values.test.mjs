@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
 import { waitUntil } from '../lib/processes.mjs';
 import { meet } from './page.mjs';
 
@@ -23,14 +24,21 @@ test('values', { timeout: 420000 }, async (t) => {
 	};
 	/** Types into the cells of a column, from row 1 on; both pages and the database have these contents then. */
 	const types = async (person, column, rows) => {
-		await person.type(`${column}1`, ...rows.map(([typed]) => typed));
-		await person.untilSaved();
-		for (const [i, [typed, content, shown = content]] of rows.entries()) {
-			const name = `${column}${i + 1}`;
-			await untilStored(name, content);
-			for (const each of [ann, bob]) await waitUntil(async () => (await each.cell(name)).content === content, () => `${each.name}'s ${name} (${typed}) to be ${content}`);
-			for (const each of [ann, bob]) assert.equal((await each.cell(name)).shown, shown, `${each.name}'s ${name}, typed as ${typed}`);
-		}
+		const names = rows.map((_, i) => `${column}${i + 1}`);
+		const contents = rows.map(([typed, content]) => `${typed}: ${content}`);
+		const stored = async () => {
+			const found = await cluster.rows(`SELECT content FROM sheet.range(${id}) WHERE a1 IN ('${names.join("', '")}') ORDER BY "row"`);
+			return found.map(({ content }, i) => `${rows[i]?.[0]}: ${content}`);
+		};
+		const on = (each, what) => Promise.all(names.map(async (name, i) => `${rows[i][0]}: ${(await each.cell(name))[what]}`));
+		const untilThere = (look, where) => {
+			let last;
+			return waitUntil(async () => isDeepStrictEqual((last = await look()), contents), () => `${where} to have ${contents.join('; ')}; it has ${last.join('; ')}`);
+		};
+		await person.type(names[0], ...rows.map(([typed]) => typed));
+		await untilThere(stored, 'the database');
+		for (const each of [ann, bob]) await untilThere(() => on(each, 'content'), `${each.name}'s page`);
+		for (const each of [ann, bob]) assert.deepEqual(await on(each, 'shown'), rows.map(([typed, content, shown = content]) => `${typed}: ${shown}`), each.name);
 	};
 	/** What the editor of a cell shows; closes it as Enter does. */
 	const edited = async (person, name) => {

@@ -99,7 +99,7 @@ export class Gateway {
 			...(cluster.zookeeperPort
 				? { 'zookeeper-hosts': `127.0.0.1:${cluster.zookeeperPort}`, 'zookeeper-session-ms': cluster.sessionMs }
 				: {}),
-			'web-root': path.join(cluster.directory, 'web'),
+			'web-root': cluster.webRoot,
 			'jwt-key-file': path.join(cluster.directory, 'jwt.key'),
 			'log-level': process.env.LOG_LEVEL ?? 'info',
 			'default-link-role': 'editor', // users of a test meet in a sheet by its id; sharing.test.mjs has the default
@@ -205,7 +205,7 @@ export class Cluster {
 	/**
 	 * gateways: how many to start; coordinator: postgres | zookeeper; gatewayFlags: settings of all gateways;
 	 * postgres: settings of the server; sessionMs: the ZooKeeper session; tls: the gateways speak HTTPS; measured: their memory
-	 * is looked at.
+	 * is looked at; ownPage: the test changes the files of the page, in webRoot.
 	 */
 	static async start({
 		gateways = 1,
@@ -215,6 +215,7 @@ export class Cluster {
 		sessionMs = 2000,
 		tls = false,
 		measured = false,
+		ownPage = false,
 	} = {}) {
 		const cluster = new this();
 		const { bin, gateway } = build();
@@ -234,7 +235,7 @@ export class Cluster {
 		cluster.gateways = [];
 		cluster.directory = makeDirectory(path.join(os.tmpdir(), 'tests-'));
 		try {
-			cluster.prepareFiles(gateway);
+			cluster.prepareFiles(gateway, ownPage);
 			if (tls) cluster.makeCertificate();
 			await cluster.initializePostgres();
 			if (coordinator === 'zookeeper') await cluster.startZookeeper();
@@ -251,7 +252,7 @@ export class Cluster {
 		return [];
 	}
 
-	prepareFiles(gateway) {
+	prepareFiles(gateway, ownPage) {
 		for (const name of ['log', 'socket', 'web']) {
 			fs.mkdirSync(path.join(this.directory, name));
 			giveToService(path.join(this.directory, name));
@@ -260,12 +261,19 @@ export class Cluster {
 		this.gatewayBinary = path.join(this.directory, 'pg_sheet_gateway');
 		fs.copyFileSync(gateway, this.gatewayBinary);
 		fs.chmodSync(this.gatewayBinary, 0o755);
-		const page = process.env.PG_SHEET_WEB_ROOT ?? path.join(repository, 'gateway', 'web', 'dist');
-		if (fs.existsSync(path.join(page, 'index.html')))
-			fs.cpSync(page, path.join(this.directory, 'web'), { recursive: true });
-		else fs.writeFileSync(path.join(this.directory, 'web', 'index.html'), '<!doctype html><title>pg_sheet</title>\n');
+		this.prepareWebRoot(ownPage);
 		this.jwtKey = crypto.randomBytes(32).toString('hex');
 		writePrivateFile(path.join(this.directory, 'jwt.key'), `k1:${this.jwtKey}\n`);
+	}
+
+	/** The page of a check is copied only for tests that change it: it has some hundred files. */
+	prepareWebRoot(ownPage) {
+		this.webRoot = process.env.PG_SHEET_WEB_ROOT;
+		if (this.webRoot && !ownPage) return;
+		const page = this.webRoot ?? path.join(repository, 'gateway', 'web', 'dist');
+		this.webRoot = path.join(this.directory, 'web');
+		if (fs.existsSync(path.join(page, 'index.html'))) fs.cpSync(page, this.webRoot, { recursive: true });
+		else fs.writeFileSync(path.join(this.webRoot, 'index.html'), '<!doctype html><title>pg_sheet</title>\n');
 	}
 
 	/**
@@ -327,8 +335,18 @@ export class Cluster {
 			// The template appears as a whole, by its rename; of several files that begin together, one makes it.
 			await runAs('sh', ['-c', 'mv -T "$1" "$2" 2>/dev/null || rm -rf "$1"', '-', data, template]);
 		}
-		await mustRunAs('cp', ['-a', template, data]);
+		await this.copyData(template, data);
 		await this.startPostgres();
+	}
+
+	/**
+	 * Copies a data directory. Copies share the files of the databases template0 and template1 (base/4 and base/1), which no test
+	 * changes, and which are a third of all files.
+	 */
+	copyData(template, data) {
+		const script = `cd "$1" && mkdir -m 0700 "$2" "$2/base" && cp -a $(ls | grep -vx base) "$2" &&
+			cp -al base/1 base/4 "$2/base" && cp -a $(ls -d base/* | grep -vxE 'base/[14]') "$2/base"`;
+		return mustRunAs('sh', ['-c', script, '-', template, data]);
 	}
 
 	async startPostgres() {

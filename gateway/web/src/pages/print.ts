@@ -191,13 +191,17 @@ export function addPrinting(sheetNow: () => PrintSheet | null): () => void {
 	const remove = () => {
 		paper?.remove();
 		paper = null;
+		document.body.classList.remove('printed');
 	};
 	window.addEventListener(
 		'beforeprint',
 		() => {
 			const sheet = sheetNow();
 			remove();
-			if (sheet) document.body.append((paper = paperOf(sheet)));
+			if (!sheet) return;
+			document.body.append((paper = paperOf(sheet)));
+			// With :has(.paper) in the style sheet, browsers would look at all elements again whenever one is added.
+			document.body.classList.add('printed');
 		},
 		{ signal },
 	);
