@@ -39,6 +39,10 @@
 #define SHEET_MAX_BATCH_EDITS	65536
 #define SHEET_MAX_BATCH_BYTES	(16 * 1024 * 1024)
 
+/* A limit as a string constant. */
+#define TEXT_OF(number)	   TEXT_OF_IT(number)
+#define TEXT_OF_IT(number) #number
+
 typedef enum EditKind
 {
 	EDIT_SET = 1,	   /* content of a cell, and its style when present */
@@ -63,6 +67,23 @@ typedef enum EditKind
 #define EDIT_HAS_OLD   0x20
 #define EDIT_SAME_UID  0x40
 #define EDIT_SAME_ROW  0x80
+
+/* Why a version was made. Stored with the version and in its commit record. */
+typedef enum VersionCause
+{
+	VERSION_BY_COMMIT,	 /* sheet.commit */
+	VERSION_BY_ROLLBACK, /* sheet.rollback */
+	VERSION_BY_LENGTH,	 /* the open segment had become long */
+	VERSION_BY_EVICTION, /* the cache evicted the sheet */
+	VERSION_CAUSES
+} VersionCause;
+
+/* True for versions that a background worker makes. */
+static inline bool
+version_is_automatic(VersionCause cause)
+{
+	return cause >= VERSION_BY_LENGTH;
+}
 
 typedef struct EditText
 {
@@ -106,7 +127,8 @@ edit_is_of_cell(EditKind kind)
 	return kind == EDIT_SET || kind == EDIT_STYLE;
 }
 
-/* Sets the least size of the sheet, or a property that lies within it. */
+/* Sets the least size of the sheet, or a property that lies within it. Of edits of the log, in which a property is
+ * removed only where the sheet has it. Before an edit is stored, ask edit_extends(). */
 static inline bool
 edit_is_of_extent(EditKind kind)
 {
@@ -166,6 +188,49 @@ static inline uint32_t
 line_limit(bool rows)
 {
 	return rows ? SHEET_MAX_ROWS : SHEET_MAX_COLS;
+}
+
+/* Both programs compute the following, and the page does so as well (gateway/web/src/v2/lines.ts). */
+
+/* The number of rows, or columns, that a sheet has after the change. A sheet has at least one row and one column. */
+static inline uint32_t
+extent_after(const LineChange *change, uint32_t extent)
+{
+	uint32_t limit = line_limit(change->rows), at = change->at, n = change->n;
+
+	if (change->insert)
+	{
+		uint32_t from = at > extent ? at : extent;
+
+		return limit - from < n ? limit : from + n;
+	}
+	if (at >= extent)
+		return extent;
+	if (extent - at > n)
+		return extent - n;
+	return at > 0 ? at : 1;
+}
+
+/* Moves the lines *first to *last, *first <= *last. Lines that are inserted between them are added; what is pushed
+ * beyond the limit is lost. Returns false if none of them is left. */
+static inline bool
+extent_move(const LineChange *change, uint32_t *first, uint32_t *last)
+{
+	uint32_t limit = line_limit(change->rows), at = change->at, n = change->n, end = at + n;
+
+	if (*last < at)
+		return true;
+	if (change->insert)
+	{
+		*first += *first >= at ? n : 0;
+		*last = limit - 1 - *last < n ? limit - 1 : *last + n;
+		return *first < limit;
+	}
+	if (*first >= at && *last < end)
+		return false;
+	*first = *first < at ? *first : *first < end ? at : *first - n;
+	*last = *last < end ? at - 1 : *last - n;
+	return true;
 }
 
 typedef struct EditBatch

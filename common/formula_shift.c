@@ -10,7 +10,6 @@
 #include "common/formula_shift.h"
 
 #include "common/a1.h"
-#include "common/extent.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -9,7 +9,6 @@
 
 #include "common/edit_read.h"
 #include "common/edit_write.h"
-#include "common/extent.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -81,16 +80,12 @@ property_put_axis(char *to, bool all, uint32_t first)
 	return to;
 }
 
-static uint64_t
-target_cells(const PropertyTarget *target)
-{
-	return (uint64_t) (target->row1 - target->row0 + 1) * (target->col1 - target->col0 + 1);
-}
-
 uint64_t
 property_merged_cells(const Property *property)
 {
-	return property->key.len == 5 && memcmp(property->key.data, "merge", 5) == 0 ? target_cells(&property->target) : 0;
+	return property->key.len == 5 && memcmp(property->key.data, "merge", 5) == 0
+			   ? property_target_cells(&property->target)
+			   : 0;
 }
 
 Edit
@@ -306,7 +301,7 @@ properties_overgrown(const Properties *set, const Edit *edit)
 		uint64_t before = property_merged_cells(property), cells;
 		PropertyTarget target = property->target;
 
-		if (before == 0 || !move_target(&target, &change) || (cells = target_cells(&target)) <= before)
+		if (before == 0 || !move_target(&target, &change) || (cells = property_target_cells(&target)) <= before)
 			continue;
 		merged += cells - before;
 		if (cells > PROPERTY_MAX_MERGE || merged > PROPERTIES_MAX_MERGED)
@@ -338,7 +333,7 @@ properties_move(Properties *set, const Edit *edit)
 		PropertyEntry *entry = set->entries[i];
 		PropertyTarget *target = &entry->property.target, before = *target;
 
-		entry->cells = target_cells(&before);
+		entry->cells = property_target_cells(&before);
 		if (!move_target(target, &change))
 		{
 			*target = before;
@@ -347,7 +342,7 @@ properties_move(Properties *set, const Edit *edit)
 			continue;
 		}
 		if (property_merged_cells(&entry->property) > 0)
-			set->merged += target_cells(target) - entry->cells;
+			set->merged += property_target_cells(target) - entry->cells;
 		changed |= memcmp(target, &before, sizeof(before)) != 0;
 		set->entries[kept++] = entry;
 	}

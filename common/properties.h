@@ -60,6 +60,12 @@ property_has_all_cols(const PropertyTarget *target)
 	return target->col0 == 0 && target->col1 == SHEET_MAX_COLS - 1;
 }
 
+static inline uint64_t
+property_target_cells(const PropertyTarget *target)
+{
+	return (uint64_t) (target->row1 - target->row0 + 1) * (target->col1 - target->col0 + 1);
+}
+
 /* ---- one property edit ---- */
 /* Reads the property of an edit of the kind EDIT_PROPERTY, seq 0. Returns false if its style is malformed. Whether the
  * target is within the limits of sheets is not checked. */

@@ -235,9 +235,6 @@ key_is(EditText key, const char *name)
 	return key.len == strlen(name) && memcmp(key.data, name, key.len) == 0;
 }
 
-#define TEXT_OF(number)	   TEXT_OF_IT(number)
-#define TEXT_OF_IT(number) #number
-
 const char *
 property_wanted_value(const Property *property)
 {

@@ -36,9 +36,7 @@ extern char *ics_persons(icalcomponent *event);
 extern char *ics_answers(icalcomponent *event);
 extern char *ics_rest(icalcomponent *event);
 
-/* The property of an alarm that is before the start by a length of time, in seconds; NULL: the alarm is another one. */
-extern icalproperty *ics_trigger(icalcomponent *alarm, int *seconds);
-/* The first such alarm of an event. */
+/* The first alarm of an event that is before the start by a length of time, in seconds; NULL: there is none. */
 extern icalcomponent *ics_alarm(icalcomponent *event, icalproperty **trigger, int *seconds);
 
 #endif

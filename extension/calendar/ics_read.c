@@ -268,7 +268,8 @@ ics_read_rule(IcsEvent *e)
 	icalmemory_free_buffer(rule);
 }
 
-icalproperty *
+/* The property of an alarm that is before the start by a length of time; NULL: the alarm is another one. */
+static icalproperty *
 ics_trigger(icalcomponent *alarm, int *seconds)
 {
 	icalproperty *trigger = icalcomponent_get_first_property(alarm, ICAL_TRIGGER_PROPERTY);

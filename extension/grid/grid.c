@@ -7,7 +7,6 @@
  */
 #include "grid/grid.h"
 
-#include "common/extent.h"
 #include "grid/grid_private.h"
 
 #include <string.h>
@@ -57,12 +56,6 @@ uint32_t
 grid_cols(const Grid *grid)
 {
 	return grid->cols;
-}
-
-uint64_t
-grid_cells(const Grid *grid)
-{
-	return grid->cells;
 }
 
 /* The tile, created when there is none. Returns NULL if there is no room, or the tile is non-resident. */
@@ -150,7 +143,7 @@ grid_tile_set(Grid *grid, GridTile *tile, uint32_t row, uint32_t col, const char
 {
 	uint16_t formulas = tile->formulas;
 
-	grid->cells += (uint64_t) (int64_t) tile_set(tile, grid_key(row, col), content, content_len, style, style_len);
+	tile_set(tile, grid_key(row, col), content, content_len, style, style_len);
 	grid->formulas += (uint64_t) (int64_t) (tile->formulas - formulas);
 	if (grid->maps == NULL)
 		grid_resize(grid, row + 1, col + 1);
@@ -257,7 +250,6 @@ grid_copy(const GridAllocator *allocator, const Grid *grid, Grid **to)
 		if (copy->index[i].tile == NULL)
 			return false;
 		copy->nonresident--;
-		copy->cells += tile->cells;
 		copy->formulas += tile->formulas;
 	}
 	return true;
@@ -353,14 +345,6 @@ grid_prefetch_put(const GridTile *tile, uint32_t row, uint32_t col, uint32_t con
 	content = tile->arena + (content_len > slot->len ? tile->arena_used : slot->offset);
 	__builtin_prefetch(content, 1);
 	__builtin_prefetch(content + GRID_MOVE - 1, 1);
-}
-
-bool
-grid_tile_exists(const Grid *grid, GridTileNo no)
-{
-	const GridIndexEntry *entry = grid_index_find(grid, no);
-
-	return entry != NULL && entry->tile != NULL && entry->tile->cells > 0;
 }
 
 /* ---- the row map and the column map ---- */

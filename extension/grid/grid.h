@@ -95,8 +95,6 @@ extern size_t grid_bytes(const Grid *grid);
  */
 extern uint32_t grid_rows(const Grid *grid);
 extern uint32_t grid_cols(const Grid *grid);
-/* Cells that have content or style. */
-extern uint64_t grid_cells(const Grid *grid);
 
 /* ---- writing ---- */
 
@@ -149,7 +147,6 @@ extern bool grid_get(const Grid *grid, uint32_t row, uint32_t col, GridCell *cel
 /* The tile that has (row, col), NULL when none of its cells was ever reserved; and the same as grid_get() from it. */
 extern GridTile *grid_find_tile(const Grid *grid, uint32_t row, uint32_t col);
 extern bool grid_tile_get(const GridTile *tile, uint32_t row, uint32_t col, GridCell *cell);
-extern bool grid_tile_exists(const Grid *grid, GridTileNo no);
 /* For many cells in no order: prefetches what leads to a cell, and some cells later its content. */
 extern void grid_prefetch_cell(const GridTile *tile, uint32_t row, uint32_t col);
 extern void grid_prefetch_content(const GridTile *tile, uint32_t row, uint32_t col);

@@ -132,10 +132,8 @@ grid_merge(Grid *grid, Grid *part, const GridTileNo *wanted, uint32_t count)
 		grid->maybe -= entry->maybe;
 		entry->maybe = false;
 		grid->bytes += bytes;
-		grid->cells += from->tile->cells;
 		grid->formulas += from->tile->formulas;
 		part->bytes -= bytes;
-		part->cells -= from->tile->cells;
 		part->formulas -= from->tile->formulas;
 		from->tile = NULL;
 		part->nonresident++;
@@ -151,7 +149,6 @@ grid_evict_tile(const GridAllocator *allocator, Grid *grid, GridIndexEntry *entr
 	Tile *tile = entry->tile;
 	bool empty = tile->cells == 0;
 
-	grid->cells -= tile->cells;
 	grid->formulas -= tile->formulas;
 	entry->maybe = tile->formulas > 0;
 	grid->maybe += entry->maybe;

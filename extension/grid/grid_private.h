@@ -24,7 +24,6 @@ struct Grid
 	LineMaps *spare; /* reserved memory for the next ones */
 	uint32_t rows;
 	uint32_t cols;
-	uint64_t cells; /* of resident tiles */
 	size_t bytes;
 	GridIndexEntry *index; /* sorted by tile row and tile column */
 	uint32_t tile_count;

@@ -76,15 +76,6 @@ line_maps_copy(const GridAllocator *allocator, const LineMaps *maps, LineMaps **
 	return true;
 }
 
-bool
-line_maps_equal(const LineMaps *a, const LineMaps *b)
-{
-	if (a == NULL || b == NULL)
-		return a == b;
-	return memcmp(a->counts, b->counts, sizeof(a->counts)) == 0 &&
-		   memcmp(a->runs, b->runs, (a->counts[LINE_ROW] + a->counts[LINE_COL]) * sizeof(LineMapRun)) == 0;
-}
-
 /* ---- changes ---- */
 
 static uint32_t

@@ -59,7 +59,6 @@ extern bool line_maps_change(const GridAllocator *allocator, const LineMaps *map
 							 uint32_t extent, LineMaps **to);
 extern bool line_maps_copy(const GridAllocator *allocator, const LineMaps *maps, LineMaps **to);
 extern void line_maps_free(const GridAllocator *allocator, LineMaps *maps); /* NULL: nothing */
-extern bool line_maps_equal(const LineMaps *a, const LineMaps *b);
 
 /*
  * As bytes: for the row map, then the column map, the number of runs, then of each run its length and the physical

@@ -561,13 +561,12 @@ tile_drop_slot(Tile *tile, TileSlot *slot)
 	memmove(&tile->slots[at], &tile->slots[at + 1], (tile->cells - at) * sizeof(TileSlot));
 }
 
-int
+void
 tile_set(Tile *tile, uint16_t key, const char *content, uint32_t content_len, const char *style, uint32_t style_len)
 {
 	bool inserted;
 	TileSlot *slot = tile_make_slot(tile, key, &inserted);
 	bool before = !inserted && tile_slot_present(slot);
-	bool after;
 
 	if (content != NULL)
 	{
@@ -591,10 +590,8 @@ tile_set(Tile *tile, uint16_t key, const char *content, uint32_t content_len, co
 		tile->reserved_styles -= style_len > 0;
 	}
 	tile->reserved_cells--;
-	after = tile_slot_present(slot);
 	if (tile_is_dense(tile))
-		tile->cells = (uint16_t) (tile->cells + after - before);
-	else if (!after)
+		tile->cells = (uint16_t) (tile->cells + tile_slot_present(slot) - before);
+	else if (!tile_slot_present(slot))
 		tile_drop_slot(tile, slot);
-	return after - before;
 }

@@ -69,9 +69,9 @@ extern bool tile_expect(const GridAllocator *allocator, size_t *bytes, Tile *til
 						uint32_t content_bytes);
 /* The same as tile_reserve() where there is room already; false when there is not. */
 extern bool tile_reserve_slack(Tile *tile, uint32_t content_len, uint32_t style_len);
-/* Sets a cell in reserved room; the change in the number of present cells is -1, 0 or 1. */
-extern int tile_set(Tile *tile, uint16_t key, const char *content, uint32_t content_len, const char *style,
-					uint32_t style_len);
+/* Sets a cell in reserved room. */
+extern void tile_set(Tile *tile, uint16_t key, const char *content, uint32_t content_len, const char *style,
+					 uint32_t style_len);
 
 /* ---- what scans do for each cell ---- */
 

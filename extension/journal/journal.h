@@ -46,9 +46,9 @@ typedef struct JournalApplied
 	bool duplicate; /* nothing was appended: (origin, batch_no), or all of its clients' operations (then first_seq is
 					   0), are stored already */
 	bytea *missed;	/* stored batches after known_seq and before first_seq (of a duplicate: up to the last one, or as
-					   many  as fit: journal_tail() has the others); NULL if there are none */
+					   many as fit: journal_tail() has the others); NULL if there are none */
 	int64 held;		/* nowait: another transaction has the sheet lock of this sheet, which is the call's or a tab that
-					   refers	 to it, or the reference lock of this book, negative, and nothing was done; 0: none */
+					   refers to it, or the reference lock of this book, negative, and nothing was done; 0: none */
 } JournalApplied;
 
 extern void journal_apply(const JournalApply *call, JournalApplied *result);

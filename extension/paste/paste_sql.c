@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "common/hashfn.h"
+#include "common/sql_interface.h"
 #include "compat.h"
 #include "datatype/timestamp.h"
 #include "fmgr.h"
@@ -27,11 +28,10 @@ PG_FUNCTION_INFO_V1(sheet_paste_delete);
 PG_FUNCTION_INFO_V1(sheet_pastes_read);
 PG_FUNCTION_INFO_V1(sheet_paste_stats);
 
-#define PASTE_ID_CHARS 26 /* of five bits; the last one has three */
-#define GET_COLUMNS	   6
-#define READ_COLUMNS   10
-#define STATS_COLUMNS  (5 + PASTE_COUNTERS)
-#define NEW_PASTES	   1024 /* may be made while pastes are being listed */
+#define GET_COLUMNS	  6
+#define READ_COLUMNS  10
+#define STATS_COLUMNS (5 + PASTE_COUNTERS)
+#define NEW_PASTES	  1024 /* may be made while pastes are being listed */
 
 /* ---- ids ---- */
 

@@ -6,26 +6,10 @@
 #define WORKQUEUE_H
 
 #include "postgres.h"
+#include "common/edit_codec.h"
 #include "datatype/timestamp.h"
 
-/* Why a version was made. Stored with the version and in its commit record. */
-typedef enum VersionCause
-{
-	VERSION_BY_COMMIT,	 /* sheet.commit */
-	VERSION_BY_ROLLBACK, /* sheet.rollback */
-	VERSION_BY_LENGTH,	 /* the open segment had become long */
-	VERSION_BY_EVICTION, /* the cache evicted the sheet */
-	VERSION_CAUSES
-} VersionCause;
-
 extern const char *version_cause_name(VersionCause cause);
-
-/* True for versions that a background worker makes. */
-static inline bool
-version_is_automatic(VersionCause cause)
-{
-	return cause == VERSION_BY_LENGTH || cause == VERSION_BY_EVICTION;
-}
 
 /* Why a sheet must be checked (recheck.c). */
 typedef enum CheckCause

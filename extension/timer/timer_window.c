@@ -64,7 +64,8 @@ timer_window_add(TimerWindow *window, const TimerDue *due)
 	return true;
 }
 
-TimestampTz
+/* When the first entry is due; DT_NOEND: there is none. */
+static TimestampTz
 timer_window_head(const TimerWindow *window)
 {
 	if (binaryheap_empty(window->heap))

@@ -28,8 +28,6 @@ extern TimerWindow *timer_window_create(int capacity, TimestampTz now);
 /* Returns false if the window is full. */
 extern bool timer_window_add(TimerWindow *window, const TimerDue *due);
 extern void timer_window_clear(TimerWindow *window);
-/* When the first entry is due; DT_NOEND: there is none. */
-extern TimestampTz timer_window_head(const TimerWindow *window);
 /* The earliest end of all entries, of which some may be tried later; DT_NOEND: there is none. */
 extern TimestampTz timer_window_earliest(const TimerWindow *window);
 /* Removes the first entries that are due, `max` at most. Returns their number. */

@@ -156,9 +156,3 @@ ring_owner_of(const Ring *ring, int64_t sheet_id)
 	}
 	return ring->names[ring->points[low == ring->point_count ? 0 : low].member];
 }
-
-size_t
-ring_member_count(const Ring *ring)
-{
-	return ring->member_count;
-}

@@ -28,7 +28,6 @@ extern Ring *ring_build(const RingMember *members, size_t count);
 extern void ring_free(Ring *ring);
 /* The owner's name, or NULL on an empty ring. */
 extern const char *ring_owner_of(const Ring *ring, int64_t sheet_id);
-extern size_t ring_member_count(const Ring *ring);
 extern uint64_t ring_hash(const void *data, size_t len);
 
 #endif

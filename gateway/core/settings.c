@@ -11,6 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "auth/password.h"
 #include "db/pgpool.h"
 #include "support/network.h"
 
@@ -86,7 +87,8 @@ const Setting settings[] = {
 	 "Wrong passwords per account and network; more get 429, or wait two seconds per attempt if the account has "
 	 "signed in from the network. After this many from all networks together, all other networks wait as well. 0: no "
 	 "limit."},
-	{"Login", "password-memory", SETTING_INT, FIXED(password_memory), "32MB", MEBIBYTE, 256 * MEBIBYTE, "bytes", "",
+	{"Login", "password-memory", SETTING_INT, FIXED(password_memory), "32MB", 1 << PASSWORD_MEMORY_MIN_LOG2,
+	 1 << PASSWORD_MEMORY_MAX_LOG2, "bytes", "",
 	 "Memory for hashing a new password, a power of two. More memory makes stolen hashes harder to crack. At most "
 	 "three passwords are hashed at a time. Stored passwords keep the value they were hashed with until they change."},
 	{"Login", "password-queue", SETTING_INT, RELOADED(password_queue), "256", 1, 100000, "passwords", "",

@@ -31,8 +31,8 @@ pipeline_queue_init(PgItemQueue *queue)
 	queue->tail = &queue->head;
 }
 
-void
-pipeline_queue_push(PgItemQueue *queue, PgItem *item)
+static void
+queue_push(PgItemQueue *queue, PgItem *item)
 {
 	item->next = NULL;
 	*queue->tail = item;
@@ -197,7 +197,7 @@ pipeline_add(PgPipeline *pipeline, PgItem *item)
 		!pipeline_reserve(&pipeline->statements[statement].sync))
 		return false;
 	item->statement = statement;
-	pipeline_queue_push(&pipeline->open, item);
+	queue_push(&pipeline->open, item);
 	pipeline->pending++;
 	return true;
 }
@@ -208,7 +208,7 @@ pipeline_close_group(PgPipeline *pipeline)
 	if (pipeline->open.head == NULL)
 		return false;
 	pipeline->open_sync->kind = ITEM_SYNC;
-	pipeline_queue_push(&pipeline->open, pipeline->open_sync);
+	queue_push(&pipeline->open, pipeline->open_sync);
 	pipeline->open_sync = NULL;
 	queue_move_all(&pipeline->waiting, &pipeline->open);
 	return true;
@@ -228,7 +228,7 @@ pipeline_push_sent(PgPipeline *pipeline, PgItem **reserved, PgItemKind kind, int
 	}
 	(*reserved)->kind = kind;
 	(*reserved)->statement = statement;
-	pipeline_queue_push(&pipeline->sent, *reserved);
+	queue_push(&pipeline->sent, *reserved);
 	*reserved = NULL;
 }
 
@@ -279,7 +279,7 @@ pipeline_send_group(PgPipeline *pipeline)
 	do
 	{
 		item = queue_pop(&pipeline->waiting);
-		pipeline_queue_push(&pipeline->sent, item);
+		queue_push(&pipeline->sent, item);
 		if (!pipeline->broken)
 			pipeline->broken =
 				!(item->kind == ITEM_SYNC ? PQpipelineSync(pipeline->pg) == 1 : pipeline_send_item(pipeline, item));
@@ -319,7 +319,7 @@ pipeline_item_done(PgPipeline *pipeline)
 
 	if (item->kind == ITEM_QUERY)
 	{
-		pipeline_queue_push(&pipeline->done, item);
+		queue_push(&pipeline->done, item);
 		return;
 	}
 	pipeline_prepared(pipeline, item);

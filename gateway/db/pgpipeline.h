@@ -72,7 +72,6 @@ extern PgItem *pipeline_item(const PgQuery *query, uint64_t now);
 /* Frees an item that is in no pipeline. */
 extern void pipeline_item_free(PgItem *item);
 extern void pipeline_queue_init(PgItemQueue *queue);
-extern void pipeline_queue_push(PgItemQueue *queue, PgItem *item);
 /* Removes and returns the first item that `fits` accepts, or NULL. */
 extern PgItem *pipeline_queue_take(PgItemQueue *queue, bool (*fits)(const PgItem *item, void *arg), void *arg);
 

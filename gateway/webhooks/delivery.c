@@ -215,7 +215,9 @@ delivery_is_own(const char *address)
 	return found;
 }
 
-const char *
+/* Chooses the address of a name: after a failure the next one, since one of them may not be reachable. NULL: there is
+ * none, or one of them may not be sent to. */
+static const char *
 delivery_choose(const char (*addresses)[LOOKUP_ADDRESS], int count, int failures, const char *allowed_networks)
 {
 	for (int i = 0; i < count; i++)

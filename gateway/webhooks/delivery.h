@@ -46,8 +46,5 @@ extern int delivery_count(void);
  */
 extern void delivery_put_running(Buf *accounts, Buf *hosts);
 extern void delivery_stop_all(void);
-/* Chooses the address of a name: after a failure the next one, since one of them may not be reachable. NULL: there is
- * none, or one of them may not be sent to. */
-extern const char *delivery_choose(const char (*addresses)[48], int count, int failures, const char *allowed_networks);
 
 #endif

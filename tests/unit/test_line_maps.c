@@ -2,7 +2,6 @@
  * test_maps.c - rows and columns that move: one map against a plain array of lines, and a grid's view against a plain
  * two-dimensional array, under random inserts, deletions and edits; maps as bytes; and room that is reserved for them.
  */
-#include "common/extent.h"
 #include "grid/line_maps.h"
 #include "grid_memory.h"
 #include "tap.h"
@@ -197,6 +196,15 @@ random_maps(uint32_t changes)
 		maps = next;
 	}
 	return maps;
+}
+
+static bool
+line_maps_equal(const LineMaps *a, const LineMaps *b)
+{
+	if (a == NULL || b == NULL)
+		return a == b;
+	return memcmp(a->counts, b->counts, sizeof(a->counts)) == 0 &&
+		   memcmp(a->runs, b->runs, (a->counts[LINE_ROW] + a->counts[LINE_COL]) * sizeof(LineMapRun)) == 0;
 }
 
 static void

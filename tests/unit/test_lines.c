@@ -3,7 +3,6 @@
  * which gateway/web/test/v2/lines.test.ts reads as well; against a plain model, in which each line is itself wherever
  * it lies; and what is remembered.
  */
-#include "common/extent.h"
 #include "ws/edit/lines.h"
 #include "ws/wire/v2.h"
 
@@ -328,11 +327,7 @@ check_range(LineChange change, const uint32_t from[2], const uint32_t to[2], con
 	bool left = lines_move_range(&change, rect), some = false;
 
 	for (uint32_t line = from[0]; line <= from[1]; line++)
-	{
-		uint32_t row = line, col = 1;
-
-		some = lines_move(&change, &row, &col) || some;
-	}
+		some = lines_move_range(&change, (uint32_t[]){line, 1, line, 2}) || some;
 	TAP_OK(rect[0] == to[0] && rect[2] == to[1] && rect[1] == 1 && rect[3] == 2 && left == some, "%s: %u to %u", what,
 		   rect[0], rect[2]);
 }

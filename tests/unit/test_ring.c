@@ -115,7 +115,7 @@ test_edges(void)
 	Ring *empty = ring_build(NULL, 0), *one = ring_of(1, NULL);
 	bool good = true;
 
-	TAP_OK(ring_owner_of(empty, 1) == NULL && ring_member_count(empty) == 0, "an empty ring has no owner");
+	TAP_OK(ring_owner_of(empty, 1) == NULL, "an empty ring has no owner");
 	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
 		good = good && strcmp(ring_owner_of(one, ids[i]), names[0]) == 0;
 	TAP_OK(good, "a ring of one owns every id, the extreme ones too");

@@ -17,6 +17,7 @@
 #include "api/scan/cells.h"
 #include "catalog/pg_type.h"
 #include "common/csv.h"
+#include "common/sql_interface.h"
 #include "common/utf8.h"
 #include "funcapi.h"
 #include "journal/store/history.h"
@@ -34,10 +35,9 @@ PG_FUNCTION_INFO_V1(sheet_import_put);
 PG_FUNCTION_INFO_V1(sheet_import_end);
 PG_FUNCTION_INFO_V1(sheet_import_abort);
 
-#define IMPORT_MIN_ROWS	  100
-#define IMPORT_MIN_COLS	  26
-#define IMPORT_PART_BYTES 262144
-#define IMPORT_BYTES	  (1024 * 1024) /* of the contents of a batch */
+#define IMPORT_MIN_ROWS 100
+#define IMPORT_MIN_COLS 26
+#define IMPORT_BYTES	(1024 * 1024) /* of the contents of a batch */
 #define IMPORT_FIELD_MAX                                                                                               \
 	(12 * SHEET_MAX_CHARS + 64) /* bytes of the longest field: each character is two JSON escapes */
 

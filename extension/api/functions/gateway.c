@@ -204,8 +204,6 @@ sheet_apply(PG_FUNCTION_ARGS)
 	return catalog_return_row(fcinfo, values, nulls);
 }
 
-/* ---- following ---- */
-
 /* client_acknowledged(sheet_id, uid, client) */
 Datum
 sheet_client_acknowledged(PG_FUNCTION_ARGS)
@@ -214,6 +212,8 @@ sheet_client_acknowledged(PG_FUNCTION_ARGS)
 	catalog_require_args(fcinfo);
 	PG_RETURN_INT64(journal_acknowledged(PG_GETARG_INT64(0), PG_GETARG_INT64(1), PG_GETARG_INT64(2)));
 }
+
+/* ---- following ---- */
 
 static Datum
 follow_int64_array(const int64 *values, int count)

@@ -9,7 +9,6 @@
 
 #include "api/scan/cells.h"
 #include "catalog/pg_type.h"
-#include "common/extent.h"
 #include "funcapi.h"
 #include "grid/line_maps.h"
 #include "journal/follow/follow.h"

@@ -69,7 +69,7 @@ typedef struct FollowPending
 {
 	struct FollowPending *next;
 	int64 sheet_id;
-	int64 seq; /* FOLLOW_STATUS or another number of follow.h */
+	int64 seq; /* FOLLOW_STATUS or another number of common/sql_interface.h */
 	SubTransactionId subxact;
 } FollowPending;
 

@@ -5,24 +5,14 @@
 #define FOLLOW_H
 
 #include "postgres.h"
-
-/* The row of the sheet changed (trashed, recovered, purged, renamed, shared), not its cells. */
-#define FOLLOW_STATUS (-1)
-/* The account has new reminders, or has dismissed some. */
-#define FOLLOW_REMINDERS (-2)
-/* Values of formulas were stored for the sheet. */
-#define FOLLOW_VALUES (-3)
-/* The book of which the sheet is a tab has changed, or has become another one. */
-#define FOLLOW_BOOK (-4)
-
-#define FOLLOW_ANSWER_MAX 1024 /* sheets in one answer; the rest comes with the next */
+#include "common/sql_interface.h"
 
 typedef struct FollowAnswer
 {
 	bool lost; /* events are missing: read all sheets again */
 	int count;
 	int64 sheet_ids[FOLLOW_ANSWER_MAX]; /* -uid for an account */
-	int64 seqs[FOLLOW_ANSWER_MAX];		/* the newest seq, or a number from above */
+	int64 seqs[FOLLOW_ANSWER_MAX];		/* the newest seq, or a number of common/sql_interface.h */
 } FollowAnswer;
 
 extern Size follow_shmem_size(void);

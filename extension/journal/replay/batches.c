@@ -100,7 +100,7 @@ batches_next(BatchScan *scan, StoredBatch *batch)
 	return scan->backward ? batch->last_seq >= scan->low : batch->first_seq <= scan->high;
 }
 
-const struct varlena *
+static const struct varlena *
 batches_data(BatchScan *scan)
 {
 	bool copy;
@@ -118,18 +118,13 @@ batches_size(BatchScan *scan)
 }
 
 void
-batches_reader_init(EditReader *reader, const struct varlena *data, int64 first_seq, int64 last_seq)
+batches_read_edits(BatchScan *scan, EditReader *reader)
 {
-	int64 count = last_seq - first_seq + 1;
+	const struct varlena *data = batches_data(scan);
+	int64 count = scan->batch.last_seq - scan->batch.first_seq + 1;
 
 	edit_reader_init_edits(reader, VARDATA_ANY(data), VARSIZE_ANY_EXHDR(data),
 						   (uint32) Min(Max(count, 0), SHEET_MAX_BATCH_EDITS));
-}
-
-void
-batches_read_edits(BatchScan *scan, EditReader *reader)
-{
-	batches_reader_init(reader, batches_data(scan), scan->batch.first_seq, scan->batch.last_seq);
 }
 
 void

@@ -22,16 +22,12 @@ typedef struct BatchScan BatchScan;
  * lives in the current memory context. */
 extern BatchScan *batches_begin(int64 sheet_id, int64 low, int64 high, bool backward, Snapshot snapshot);
 extern bool batches_next(BatchScan *scan, StoredBatch *batch);
-/* The stored edits of the current batch; valid until the next batch. */
-extern const struct varlena *batches_data(BatchScan *scan);
-/* Their size, without reading them. */
+/* The size of the current batch's edits, without reading them. */
 extern Size batches_size(BatchScan *scan);
-/* Sets the reader to the first of them. */
+/* Sets the reader to the first of them. They are valid until the next batch. */
 extern void batches_read_edits(BatchScan *scan, EditReader *reader);
 extern void batches_end(BatchScan *scan);
 
-/* A reader of the edits in a row's `data`, whose bytes must outlive it. */
-extern void batches_reader_init(EditReader *reader, const struct varlena *data, int64 first_seq, int64 last_seq);
 /* Given the error that ended the reading: EDIT_END if the data has as many edits as the row says and nothing else. */
 static inline EditError
 batches_reader_end(const EditReader *reader, EditError error)

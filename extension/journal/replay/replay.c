@@ -12,7 +12,6 @@
  */
 #include "postgres.h"
 
-#include "common/extent.h"
 #include "journal/journal.h"
 #include "journal/replay/batches.h"
 #include "journal/replay/replay.h"

@@ -14,7 +14,6 @@
  */
 #include "postgres.h"
 
-#include "common/extent.h"
 #include "journal/store/history.h"
 #include "journal/store/rect_store.h"
 #include "journal/store/storage.h"

@@ -11,9 +11,8 @@
 #include "utils/snapshot.h"
 
 /* Values are stored by blocks of cells, in physical rows and columns: so they move with their cells. */
-#define VALUE_TILE_ROWS	  64
-#define VALUE_TILE_COLS	  4
-#define VALUE_TILE_PLACES (VALUE_TILE_ROWS * VALUE_TILE_COLS)
+#define VALUE_TILE_ROWS 64
+#define VALUE_TILE_COLS 4
 
 static inline int64
 value_tile_at(uint32 row, uint32 col)

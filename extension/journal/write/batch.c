@@ -16,12 +16,10 @@
 
 /* ---- the bytes ---- */
 
-static void
-batch_limit(const char *what, uint32 index)
-{
-	ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("%s", what),
-					errdetail("In edit %u of the batch.", index + 1)));
-}
+/* The other arguments are those of errmsg(). */
+#define batch_limit(index, ...)                                                                                        \
+	ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg(__VA_ARGS__),                                      \
+					errdetail("In edit %u of the batch.", (index) + 1)))
 
 static void
 batch_check_text(EditText text, const char *what, uint32 index, size_t *chars)
@@ -43,7 +41,7 @@ batch_check_property_of_page(const Property *property, uint32 index)
 							   wanted),
 						errdetail("In edit %u of the batch.", index + 1)));
 	if (property_merged_cells(property) > PROPERTY_MAX_MERGE)
-		batch_limit(psprintf("a merge has at most %d cells", PROPERTY_MAX_MERGE), index);
+		batch_limit(index, "a merge has at most %d cells", PROPERTY_MAX_MERGE);
 }
 
 /* The value must be one that sheet.properties() can return. */
@@ -60,11 +58,10 @@ batch_check_property(const Edit *edit, uint32 index)
 						errhint("A key has 1 to %d of the characters A-Z, a-z, 0-9, \"_\", \"-\" and \".\".",
 								PROPERTY_MAX_KEY)));
 	if (edit->content.len > PROPERTY_MAX_VALUE)
-		batch_limit(psprintf("the value of a property has at most %d bytes", PROPERTY_MAX_VALUE), index);
+		batch_limit(index, "the value of a property has at most %d bytes", PROPERTY_MAX_VALUE);
 	if (!property_value_is_bounded(edit->content, &deep))
-		batch_limit(psprintf("the value of a property is nested at most %d deep, and its numbers are below 1e%d",
-							 PROPERTY_MAX_DEPTH, PROPERTY_MAX_POWER + 1),
-					index);
+		batch_limit(index, "the value of a property is nested at most %d deep, and its numbers are below 1e%d",
+					PROPERTY_MAX_DEPTH, PROPERTY_MAX_POWER + 1);
 	if (edit->content.len == 0)
 		return;
 	context = AllocSetContextCreate(CurrentMemoryContext, "pg_sheet property", ALLOCSET_SMALL_SIZES);
@@ -91,18 +88,18 @@ batch_check_edit(const Edit *edit, uint32 index)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("kind %d is not for callers", edit->kind),
 						errdetail("In edit %u of the batch.", index + 1)));
 	if (edit->row >= SHEET_MAX_ROWS)
-		batch_limit("a sheet has at most 16777216 rows", index);
+		batch_limit(index, "a sheet has at most %d rows", SHEET_MAX_ROWS);
 	if (edit->col >= SHEET_MAX_COLS)
-		batch_limit("a sheet has at most 16384 columns", index);
+		batch_limit(index, "a sheet has at most %d columns", SHEET_MAX_COLS);
 	if (edit->content.len > SHEET_MAX_CONTENT_BYTES)
-		batch_limit("a cell holds at most 32767 characters", index);
+		batch_limit(index, "a cell holds at most %d characters", SHEET_MAX_CHARS);
 	batch_check_text(edit->content, "a content", index, &chars);
 	if (edit->kind == EDIT_PROPERTY)
 		batch_check_property(edit, index);
 	if (chars > SHEET_MAX_CHARS)
-		batch_limit("a cell holds at most 32767 characters", index);
+		batch_limit(index, "a cell holds at most %d characters", SHEET_MAX_CHARS);
 	if (edit->style.data != NULL && edit->style.len > SHEET_MAX_STYLE_BYTES)
-		batch_limit("a style has at most 4096 bytes", index);
+		batch_limit(index, "a style has at most %d bytes", SHEET_MAX_STYLE_BYTES);
 	if (edit->style.data != NULL)
 		batch_check_text(edit->style, "a style", index, NULL);
 }

@@ -15,6 +15,7 @@
  *        |                tab_references_lock()   tab_references.c   of structure edits: their sheet, and the tabs
  *        |              writer_open()             writer.c    that refer to it; the sheet lock, if it is not held;
  *        |                                                    entry pinned; last seq, segment, epoch
+ *        |              writer_require_live()     writer.c    refuses a sheet in the trash
  *        |  3 admit     epoch_check()             epoch.c     of sheet.apply(): fencing
  *        |              batch_look_back()         batch.c     what the caller missed; duplicate batch
  *        |              clients_check()           clients.c   (journal/store) operations that are acknowledged already
@@ -33,16 +34,21 @@
  *        |              property_write_apply()    property_write.c   properties, rectangles of links
  *        |
  *        |      append_end()                      append.c    a row of log_batch: append_end_row() sets seq and time
+ *        |        append_store()                  append.c    the row's columns
  *        |        storage_insert()                storage.c   (journal/store) log_batch and its directory, opened
  *        |          sheetlog_insert_slots()       sheetlog.c  (am/handler) the access method, by table_tuple_insert()
  *        |            am_prepare_row()            am_row.c    (am/page) values into an AmPrepared
  *        |            am_write_rows()             am_write.c  (am/table) rows to the page, each after the page's BASE
  *        |              am_space_tail()           am_space.c  (am/page) the page that takes new rows, locked
  *        |              am_encode_row()           am_row.c    (am/page) a row's bytes
+ *        |              am_appended()             am_write.c  the critical section
  *        |              XLogInsert()              PostgreSQL  one WAL record for all rows that go to the page
  *        |          am_directory_insert()         am_directory.c  (am/directory) which page has the row, by
  *        |                                                    storage_insert_index_entries() and index_insert():
  *        |            am_last_covers()            am_last.c   (am/page) the last entry in shared memory says so, mostly
+ *        |        value_store_mark()              value_store.c  (journal/store) after the sheet's first formula
+ *        |        tab_references_mark()           tab_references.c  after the first with the name of a sheet: may wait
+ * for |                                                    the book's reference lock, or fail
  *        |
  *        |  after structure edits
  *        |      tab_references_follow()   tab_references.c   in the sheet and in other tabs of its book:
@@ -57,6 +63,7 @@
  *        |  7 publish   publish_sheet()           publish.c   cannot fail
  *        |                grid_tile_set()         grid.c      (grid) set in the shared grid: tile_set() in tile.c
  *        |                follow_publish()        follow.c    (journal/follow) gateways woken
+ *        |                publish_growth()        publish.c   queues a version when the open segment has become long
  *        v
  *      sheet lock released
  *

@@ -10,7 +10,6 @@
  */
 #include "postgres.h"
 
-#include "common/extent.h"
 #include "journal/journal.h"
 #include "journal/replay/load.h"
 #include "journal/replay/replay.h"

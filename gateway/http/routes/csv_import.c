@@ -9,6 +9,7 @@
  * States: CHECKING (until the account is known and the import has begun) -> WRITING -> ENDING.
  */
 #include "common/a1.h"
+#include "common/sql_interface.h"
 #include "core/gateway.h"
 #include "http/routes/routes.h"
 #include "http/routes/upload_pace.h"
@@ -18,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define IMPORT_PART_BYTES 262144
 #define IMPORT_NAME_BYTES 1024
 #define IMPORT_TRIES	  10 /* of the statement that sets the cells, each of which waits 0.5 s for the sheet */
 

@@ -468,12 +468,6 @@ router_parse_body(Request *request)
 	return false;
 }
 
-bool
-router_is_cross_origin(const Request *request)
-{
-	return request->origin > ORIGIN_SAME;
-}
-
 /*
  * Is the token in a header? Of the clients that follow a redirect, most drop the header when the address has another
  * port, and the owner would refuse the request.
@@ -497,7 +491,7 @@ router_begin_route(Request *request)
 		served = redirect_find(request->sheet_id, REDIRECT_HTTP, address);
 	if (served == SERVED_NOWHERE)
 		request_error_later(request, 503, REDIRECT_RETRY_S, redirect_nowhere_reason(request->sheet_id));
-	else if (served == SERVED_HERE || router_is_cross_origin(request) || router_has_token_in_header(request))
+	else if (served == SERVED_HERE || request->origin > ORIGIN_SAME || router_has_token_in_header(request))
 		request->route->begin(request);
 	else
 	{

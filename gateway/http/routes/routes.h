@@ -174,8 +174,6 @@ extern void whole_sheet_answer(Request *request, int64_t version);
 /* Appends a page of an account's sheets as a JSON array, and the member "next" if there are more, or `paged`: the
  * client knows pages. res: rows of sheet.account_sheets, of which `limit` were queried. */
 extern void routes_put_sheets(Buf *to, const PGresult *res, int limit, bool paged);
-/* The page that sends the request is of another origin than this gateway. */
-extern bool router_is_cross_origin(const Request *request);
 /* Append a member of a JSON object, behind others. value: a string, a number, or a timestamp of PostgreSQL, which is
  * written by RFC 3339. */
 typedef void (*RoutesPut)(Buf *to, const char *name, const char *value);

@@ -107,7 +107,7 @@ version_label_error(Request *request, const PGresult *res)
 }
 
 static void
-commit_answered(Request *request, PGresult *res)
+version_commit_answered(Request *request, PGresult *res)
 {
 	Buf data = {NULL, 0, 0};
 
@@ -131,7 +131,7 @@ route_commit(Request *request)
 	request_query(request, DATABASE_LONG, version_commit_sql,
 				  PARAMS(request_sheet(request), pgparam_text(label[0] != '\0' ? label : NULL), request_uid(request),
 						 version_epoch(request)),
-				  REQUEST_TEXT_RAW, commit_answered);
+				  REQUEST_TEXT_RAW, version_commit_answered);
 }
 
 /* ---- POST /v2/sheets/ID/label {version, label} ---- */

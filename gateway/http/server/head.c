@@ -224,7 +224,8 @@ head_field(const Head *head, const char *name)
 	return NULL;
 }
 
-bool
+/* Is the word an element of the comma-separated list? Ignores case. */
+static bool
 head_list_has(const char *list, const char *word)
 {
 	size_t word_len = strlen(word);

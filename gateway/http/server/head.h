@@ -54,8 +54,6 @@ extern bool head_parse(Head *head, char *bytes, size_t len, size_t url_max, Head
 extern const char *head_field(const Head *head, const char *name);
 /* Is the word an element of the list in the fields of this name? There may be several (RFC 9110 5.3). Ignores case. */
 extern bool head_has_word(const Head *head, const char *name, const char *word);
-/* Is the word an element of the comma-separated list? Ignores case. list may be NULL. */
-extern bool head_list_has(const char *list, const char *word);
 /* An argument of the query, decoded ("+" is a blank); false if it is absent, malformed or longer than size - 1. */
 extern bool head_query_arg(const char *query, const char *name, char *to, size_t size);
 /*

@@ -4,11 +4,11 @@
 #ifndef PASTE_CACHE_H
 #define PASTE_CACHE_H
 
+#include "common/sql_interface.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#define PASTE_ID_CHARS 26
 
 /* The text of a paste, which never changes. */
 typedef struct PasteContent

@@ -128,19 +128,13 @@ layout_set_lines(TableLine *lines, uint32_t from, uint32_t count, bool of_rows, 
 
 /* ---- merges ---- */
 
-static uint64_t
-target_cells(const PropertyTarget *target)
-{
-	return (uint64_t) (target->row1 - target->row0 + 1) * (target->col1 - target->col0 + 1);
-}
-
 /* What is stronger comes first. */
 static int
 layout_compare_merges(const void *a, const void *b)
 {
 	const PropertyTarget *one = &(*(const Property *const *) a)->target,
 						 *other = &(*(const Property *const *) b)->target;
-	uint64_t cells = target_cells(one), others = target_cells(other);
+	uint64_t cells = property_target_cells(one), others = property_target_cells(other);
 
 	if (cells != others)
 		return cells < others ? -1 : 1;
@@ -209,7 +203,7 @@ layout_set_merges(TableLayout *layout, const TableSource *source, uint32_t rows,
 		const Property *property = properties_get(set, i);
 
 		if (layout_is(property->key, "merge") && layout_is(property->value, "true") &&
-			target_cells(&property->target) > 1)
+			property_target_cells(&property->target) > 1)
 			found[n++] = property;
 	}
 	if (n == 0 || rows == 0 || cols == 0)

@@ -10,7 +10,6 @@
  */
 #include "ws/edit/lines.h"
 
-#include "common/extent.h"
 #include "common/formula_shift.h"
 #include "common/properties.h"
 
@@ -20,14 +19,6 @@
 #define LINES_ENDLESS (UINT64_C(1) << 40) /* lines of a view's last part, which goes beyond the limit */
 
 /* ---- one change ---- */
-
-bool
-lines_move(const LineChange *change, uint32_t *row, uint32_t *col)
-{
-	uint32_t *line = change->rows ? row : col, last = *line;
-
-	return extent_move(change, line, &last);
-}
 
 bool
 lines_move_range(const LineChange *change, uint32_t rect[4])
@@ -45,7 +36,7 @@ lines_move_range(const LineChange *change, uint32_t rect[4])
 
 /* Reserves the parts that one change or edit adds, and makes the first part. */
 static bool
-line_map_reserve(LinesMap *map)
+lines_map_reserve(LinesMap *map)
 {
 	size_t size = map->size > 0 ? map->size * 2 : 16;
 	LinesPart *parts;
@@ -64,7 +55,7 @@ line_map_reserve(LinesMap *map)
 }
 
 static void
-line_map_add(LinesMap *map, size_t i, LinesPart part)
+lines_map_add(LinesMap *map, size_t i, LinesPart part)
 {
 	memmove(&map->parts[i + 1], &map->parts[i], (map->count - i) * sizeof(LinesPart));
 	map->parts[i] = part;
@@ -72,14 +63,14 @@ line_map_add(LinesMap *map, size_t i, LinesPart part)
 }
 
 static void
-line_map_drop(LinesMap *map, size_t i)
+lines_map_drop(LinesMap *map, size_t i)
 {
 	map->count--;
 	memmove(&map->parts[i], &map->parts[i + 1], (map->count - i) * sizeof(LinesPart));
 }
 
 static void
-line_map_count(LinesMap *map)
+lines_map_count(LinesMap *map)
 {
 	uint64_t seen = 0, there = 0;
 
@@ -96,7 +87,7 @@ line_map_count(LinesMap *map)
 
 /* Returns the part that begins with the line `index` of the present order, or of the author's; splits one for it. */
 static size_t
-line_map_cut(LinesMap *map, bool there, uint64_t index)
+lines_map_cut(LinesMap *map, bool there, uint64_t index)
 {
 	size_t i = 0;
 
@@ -116,22 +107,22 @@ line_map_cut(LinesMap *map, bool there, uint64_t index)
 
 		rest.n -= index;
 		map->parts[i].n = index;
-		line_map_add(map, ++i, rest);
+		lines_map_add(map, ++i, rest);
 	}
 	return i;
 }
 
 /* Applies a deletion by others. */
 static void
-line_map_lose(LinesMap *map, uint32_t at, uint32_t n)
+lines_map_lose(LinesMap *map, uint32_t at, uint32_t n)
 {
-	size_t i = line_map_cut(map, true, at), end = line_map_cut(map, true, (uint64_t) at + n);
+	size_t i = lines_map_cut(map, true, at), end = lines_map_cut(map, true, (uint64_t) at + n);
 
 	while (i < end)
 	{
 		if (map->parts[i].there && !map->parts[i].seen)
 		{
-			line_map_drop(map, i);
+			lines_map_drop(map, i);
 			end--;
 			continue;
 		}
@@ -142,7 +133,7 @@ line_map_lose(LinesMap *map, uint32_t at, uint32_t n)
 /* Returns the part with a line of the author's order: the last part with at most `line` seen lines before it. A part
  * behind an unseen one has as many before it, and the last part is seen. */
 static const LinesPart *
-line_map_find(const LinesMap *map, uint32_t line)
+lines_map_find(const LinesMap *map, uint32_t line)
 {
 	size_t low = 0, high = map->count;
 
@@ -159,14 +150,14 @@ line_map_find(const LinesMap *map, uint32_t line)
 }
 
 static bool
-line_map_map(const LinesMap *map, uint32_t *line)
+lines_map_map(const LinesMap *map, uint32_t *line)
 {
 	const LinesPart *part;
 	uint64_t present;
 
 	if (map->parts == NULL)
 		return true;
-	part = line_map_find(map, *line);
+	part = lines_map_find(map, *line);
 	present = part->there_before + (*line - part->seen_before);
 	if (!part->there || present >= map->limit)
 		return false;
@@ -177,7 +168,7 @@ line_map_map(const LinesMap *map, uint32_t *line)
 /* Maps a run of the author's lines to the present ones, and to those between them; false if none exists. All stay all.
  */
 static bool
-line_map_map_range(const LinesMap *map, uint32_t *first, uint32_t *last)
+lines_map_map_range(const LinesMap *map, uint32_t *first, uint32_t *last)
 {
 	uint64_t from = UINT64_MAX, to = 0;
 
@@ -226,19 +217,19 @@ lines_view_change(LinesView *view, const LineChange *change)
 {
 	LinesMap *map = change->rows ? &view->rows : &view->cols;
 
-	if (!line_map_reserve(map))
+	if (!lines_map_reserve(map))
 		return;
 	if (change->insert)
-		line_map_add(map, line_map_cut(map, true, change->at), (LinesPart){.n = change->n, .there = true});
+		lines_map_add(map, lines_map_cut(map, true, change->at), (LinesPart){.n = change->n, .there = true});
 	else
-		line_map_lose(map, change->at, change->n);
-	line_map_count(map);
+		lines_map_lose(map, change->at, change->n);
+	lines_map_count(map);
 }
 
 bool
 lines_view_find(const LinesView *view, uint32_t *row, uint32_t *col)
 {
-	return line_map_map(&view->rows, row) && line_map_map(&view->cols, col);
+	return lines_map_map(&view->rows, row) && lines_map_map(&view->cols, col);
 }
 
 /* ---- the author's edits ---- */
@@ -276,28 +267,28 @@ runs_add(LinesRuns *runs, uint64_t at, uint64_t n, uint32_t limit, bool merge)
 
 /* follow: the present order changes, too. It does not for lines_trace(). */
 static void
-line_map_insert(LinesMap *map, const LineChange *change, bool follow, LinesRuns *runs)
+lines_map_insert(LinesMap *map, const LineChange *change, bool follow, LinesRuns *runs)
 {
-	size_t i = line_map_cut(map, false, change->at);
+	size_t i = lines_map_cut(map, false, change->at);
 	uint64_t at;
 
-	line_map_count(map);
+	lines_map_count(map);
 	at = map->parts[i].there_before;
-	line_map_add(map, i, (LinesPart){.n = change->n, .seen = true, .there = follow});
+	lines_map_add(map, i, (LinesPart){.n = change->n, .seen = true, .there = follow});
 	if (follow)
 		runs_add(runs, at, change->n, map->limit, false);
 	runs_end(runs);
 }
 
 static void
-line_map_delete(LinesMap *map, const LineChange *change, bool follow, LinesRuns *runs)
+lines_map_delete(LinesMap *map, const LineChange *change, bool follow, LinesRuns *runs)
 {
-	size_t i = line_map_cut(map, false, change->at);
-	size_t end = line_map_cut(map, false, (uint64_t) change->at + change->n);
+	size_t i = lines_map_cut(map, false, change->at);
+	size_t end = lines_map_cut(map, false, (uint64_t) change->at + change->n);
 	uint64_t at;
 	bool merge = false;
 
-	line_map_count(map);
+	lines_map_count(map);
 	at = map->parts[i].there_before;
 	while (i < end)
 	{
@@ -310,7 +301,7 @@ line_map_delete(LinesMap *map, const LineChange *change, bool follow, LinesRuns 
 		at += part->there && !(part->seen && follow) ? part->n : 0;
 		if (part->seen && (follow || !part->there))
 		{
-			line_map_drop(map, i);
+			lines_map_drop(map, i);
 			end--;
 			continue;
 		}
@@ -325,14 +316,14 @@ view_edit(LinesView *view, const LineChange *change, bool follow, LinesRuns *run
 {
 	LinesMap *map = change->rows ? &view->rows : &view->cols;
 
-	if (!line_map_reserve(map))
+	if (!lines_map_reserve(map))
 		return;
 	runs->run = (LineChange){.rows = change->rows, .insert = change->insert};
 	if (change->insert)
-		line_map_insert(map, change, follow, runs);
+		lines_map_insert(map, change, follow, runs);
 	else
-		line_map_delete(map, change, follow, runs);
-	line_map_count(map);
+		lines_map_delete(map, change, follow, runs);
+	lines_map_count(map);
 }
 
 typedef struct Transform
@@ -357,7 +348,7 @@ view_move(const void *arg, bool rows, uint32_t *first, uint32_t *last)
 {
 	const LinesView *view = arg;
 
-	return line_map_map_range(rows ? &view->rows : &view->cols, first, last);
+	return lines_map_map_range(rows ? &view->rows : &view->cols, first, last);
 }
 
 /* Rewrites the references of a formula that no sheet's name qualifies: the gateway does not know the names of tabs.

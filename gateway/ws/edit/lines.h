@@ -12,8 +12,6 @@
 
 #define LINES_REMEMBERED 256 /* structure edits in a history */
 
-/* Moves a cell to its position after the change. Returns false if it is deleted. */
-extern bool lines_move(const LineChange *change, uint32_t *row, uint32_t *col);
 /* Moves a range (row, column, last row, last column). Returns false if all of it is deleted: it is then the line that
  * is in its place, for a selection. */
 extern bool lines_move_range(const LineChange *change, uint32_t rect[4]);

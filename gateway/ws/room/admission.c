@@ -59,11 +59,9 @@ session_set_end(Session *session, const PGresult *res)
 static V2Role
 role_by_name(const char *name)
 {
-	static const char *const names[V2_ROLES] = {"viewer", "commenter", "editor", "owner"};
-
 	for (int i = 0; i < V2_ROLES; i++)
 	{
-		if (strcmp(name, names[i]) == 0)
+		if (strcmp(name, v2_role_names[i]) == 0)
 			return (V2Role) i;
 	}
 	return V2_ROLE_VIEWER;

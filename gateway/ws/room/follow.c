@@ -11,6 +11,7 @@
  */
 #include "ws/room/follow.h"
 
+#include "common/sql_interface.h"
 #include "core/gateway.h"
 #include "db/pgresult.h"
 #include "support/log.h"
@@ -26,12 +27,7 @@
 
 #define FOLLOW_WAIT_MS	   1000
 #define FOLLOW_DEADLINE_MS (FOLLOW_WAIT_MS + 10000)
-#define FOLLOW_ANSWER_MAX  1024 /* rows of an answer of sheet.follow; the rest comes with the next one */
 #define FOLLOW_RETRY_MS	   500
-#define FOLLOW_STATUS	   (-1) /* as seq: the sheet's row or its members have changed, or the account -sheet_id */
-#define FOLLOW_REMINDERS   (-2) /* as seq: the reminders of the account -sheet_id have changed */
-#define FOLLOW_VALUES	   (-3) /* as seq: values of formulas were stored */
-#define FOLLOW_BOOK		   (-4) /* as seq: the book of which the sheet is a tab has changed */
 
 static const char follow_sql[] =
 	"SELECT f.\"cursor\", f.lost, u.sheet_id, u.seq "

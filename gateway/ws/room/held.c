@@ -59,10 +59,10 @@ held_tell_session(const Room *room, Session *session, bool held)
 {
 	const RoomHeld *state = &room->held;
 	uint64_t now = uv_now(&gateway.loop);
-	Holder holder = {false, "", "", 0};
+	SheetHolder holder = {false, "", "", 0};
 
 	if (held)
-		holder = (Holder){true, state->holder, state->application, now > state->began ? now - state->began : 0};
+		holder = (SheetHolder){true, state->holder, state->application, now > state->began ? now - state->began : 0};
 	if (session->state == SESSION_LIVE && session->may_edit)
 		session->protocol->send_holder(session, &holder);
 }

@@ -119,7 +119,8 @@ members_hold(Room *room, SheetLock *lock)
 	pending_add_lock(room, lock, true);
 }
 
-void
+/* Something was freed or deleted: members_grant_ranges() is called at the end of the iteration. */
+static void
 members_free_ranges(Room *room)
 {
 	if (room->locks.ranges == NULL)

@@ -31,8 +31,6 @@ extern V2Reason members_unlock_cell(Session *session, uint32_t row, uint32_t col
 extern V2Reason members_lock_range(Session *session, const uint32_t rect[4], bool *waits, const SheetLock **conflict);
 /* Frees the range, or ends the request, if it is the session's. */
 extern void members_unlock_range(Session *session, const uint32_t rect[4]);
-/* Something was freed or deleted: members_grant_ranges() is called at the end of the iteration. */
-extern void members_free_ranges(Room *room);
 /* Grants the requests that no longer conflict with a lock or an earlier request, and sends the locks to all members.
  * Called once in an iteration, because it compares each request with all locks. */
 extern void members_grant_ranges(Room *room);

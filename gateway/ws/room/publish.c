@@ -30,7 +30,6 @@
 
 #include "webhooks/webhooks.h"
 
-#include "common/extent.h"
 #include "core/database.h"
 #include "core/gateway.h"
 #include "core/metrics.h"

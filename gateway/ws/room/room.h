@@ -65,7 +65,8 @@ typedef enum RoomWork
 	ROOM_HELD,	   /* another transaction holds the sheet (held.c); nothing is under way */
 	ROOM_APPLYING, /* a batch is under way */
 	ROOM_RETRYING, /* the same batch is sent again after a while: its outcome is unknown, or the error is retryable */
-	ROOM_FINDING,  /* a batch that was sent again is stored; what is stored before it has to be read first */
+	ROOM_FINDING,  /* a batch is stored that was sent again, or has structure edits; what else is stored up to its end
+					* has to be read first */
 	ROOM_TAILING   /* edits made elsewhere are being read */
 } RoomWork;
 

@@ -23,13 +23,13 @@ typedef enum StreamForm
 } StreamForm;
 
 /* The transaction of another session that holds a sheet (room/held.c). */
-typedef struct Holder
+typedef struct SheetHolder
 {
 	bool held;				 /* false: the sheet is free again, and the others are not set */
 	const char *name;		 /* account or role */
 	const char *application; /* its application_name */
 	uint64_t ms;			 /* age of the transaction */
-} Holder;
+} SheetHolder;
 
 typedef struct Protocol
 {
@@ -63,7 +63,7 @@ typedef struct Protocol
 	/* The stream must not be written to the session at present. */
 	bool (*holds_stream)(const struct Session *session);
 	void (*send_role)(struct Session *session, V2Role role);
-	void (*send_holder)(struct Session *session, const Holder *holder);
+	void (*send_holder)(struct Session *session, const SheetHolder *holder);
 	/* The reminders of its account or the book of its sheet have changed. */
 	void (*send_notice)(struct Session *session, V2Notice notice);
 

@@ -17,7 +17,6 @@
 #include <sys/queue.h>
 
 /* Close codes: RFC 6455's, and ours from 4000 on (4000 + HTTP's status). */
-#define CLOSE_NORMAL	   1000
 #define CLOSE_PROTOCOL	   1002
 #define CLOSE_NO_CODE	   1005 /* of a close frame without a code; never sent */
 #define CLOSE_NOT_UTF8	   1007

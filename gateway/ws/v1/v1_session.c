@@ -258,7 +258,7 @@ v1_close_moved(Session *session, const char *address)
 }
 
 static void
-v1_send_holder(Session *session, const Holder *holder)
+v1_send_holder(Session *session, const SheetHolder *holder)
 {
 	Buf payload = {NULL, 0, 0};
 

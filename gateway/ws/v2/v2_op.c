@@ -13,7 +13,6 @@
  * with them from then on (move.c). One with structure edits or properties is a batch of its own, and its client is
  * undecided until it is committed: only the database knows whether the sheet has room for them.
  */
-#include "common/extent.h"
 #include "core/gateway.h"
 #include "core/metrics.h"
 #include "ws/room/members.h"

@@ -166,7 +166,7 @@ v2_send_role(Session *session, V2Role role)
 }
 
 static void
-v2_send_holder(Session *session, const Holder *holder)
+v2_send_holder(Session *session, const SheetHolder *holder)
 {
 	Buf payload = {NULL, 0, 0};
 

@@ -8,9 +8,6 @@
 #include "ws/room/publish.h"
 #include "ws/v2/v2_session.h"
 
-/* A commit record's row is its version's cause (sheet.version). Higher ones are automatic versions. */
-#define COMMIT_BY_PEOPLE 1
-
 #define CURSORS_MS	100 /* between messages with selections */
 #define CURSORS_MAX 256 /* of one message */
 
@@ -131,10 +128,10 @@ part_put_version(Part *part, const Edit *edit)
 	bool rollback = edit->kind == EDIT_ROLLBACK;
 	Buf payload = {NULL, 0, 0};
 
-	if (!rollback && edit->row > COMMIT_BY_PEOPLE)
+	if (!rollback && version_is_automatic((VersionCause) edit->row))
 		return;
 	part_end(part, true);
-	v2_put_version(&payload, part->encoding, part->seq, edit->uid, rollback ? V2_VERSION_ROLLBACK : V2_VERSION_COMMIT,
+	v2_put_version(&payload, part->encoding, part->seq, edit->uid, rollback ? V2_KIND_ROLLBACK : V2_KIND_COMMIT,
 				   rollback ? edit->row : 0, edit->content.data, edit->content.len);
 	part->emit(part->arg, &payload);
 	buf_free(&payload);

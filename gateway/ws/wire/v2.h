@@ -18,9 +18,10 @@
 #include <stdint.h>
 
 #define V2_VERSION			 2
-#define V2_VERSION_RANGES	 3	  /* with locks of ranges */
-#define V2_VERSION_REMINDERS 4	  /* with reminders */
-#define V2_VERSION_BOOKS	 5	  /* with changes of books */
+#define V2_VERSION_RANGES	 3 /* with locks of ranges */
+#define V2_VERSION_REMINDERS 4 /* with reminders */
+#define V2_VERSION_BOOKS	 5 /* with changes of books */
+#define V2_VERSION_LAST		 V2_VERSION_BOOKS
 #define V2_MAX_TOKEN		 4096 /* bytes */
 #define V2_MAX_OP_EDITS		 16384
 #define V2_MAX_VALUES		 1024  /* of one `calc` */
@@ -60,7 +61,7 @@ typedef enum V2Reason
 	V2_REASON_RANGE,  /* no such row or column can be */
 	V2_REASON_SIZE,	  /* too many edits or characters */
 	V2_REASON_BUSY,	  /* too many locks */
-	V2_REASON_BASE,	  /* where the places of the client's `base` are now is not known */
+	V2_REASON_BASE,	  /* the places of its `base` can no longer be found, or another wrote them since `seen` */
 	V2_REASONS
 } V2Reason;
 
@@ -102,8 +103,9 @@ typedef struct V2Message
 	bool bounded;			   /* there is such a rectangle */
 } V2Message;
 
-/* Memory that v2_read_json() needs, for a message of len bytes. */
-#define V2_SCRATCH(len) ((len) *4 + 256)
+/* Memory that v2_read_json() needs, for a message of len bytes: for its edits, and then for one text. */
+#define V2_SCRATCH_EDITS(len) ((len) *3 + 128)
+#define V2_SCRATCH(len)		  (V2_SCRATCH_EDITS(len) + (len) + 128)
 
 /*
  * NULL, or what is wrong with the message: then the connection ends. Texts and edits point into the message or into
@@ -160,6 +162,8 @@ typedef enum V2Role
 	V2_ROLES
 } V2Role;
 
+extern const char *const v2_role_names[V2_ROLES];
+
 /* Messages without members, in the order of their types. */
 typedef enum V2Notice
 {
@@ -170,9 +174,9 @@ typedef enum V2Notice
 
 typedef enum V2VersionKind
 {
-	V2_VERSION_COMMIT,
-	V2_VERSION_ROLLBACK,
-	V2_VERSION_KINDS
+	V2_KIND_COMMIT,
+	V2_KIND_ROLLBACK,
+	V2_KINDS
 } V2VersionKind;
 
 typedef struct V2Cursor

@@ -49,14 +49,14 @@ static const char *const server_names[] = {
 	[SERVER_BOOK] = "book",
 };
 
-static const char *const role_names[V2_ROLES] = {"viewer", "commenter", "editor", "owner"};
-static const char *const version_names[V2_VERSION_KINDS] = {"commit", "rollback"};
+const char *const v2_role_names[V2_ROLES] = {"viewer", "commenter", "editor", "owner"};
+static const char *const version_names[V2_KINDS] = {"commit", "rollback"};
 
-typedef struct Writer
+typedef struct V2Writer
 {
 	Buf *to;
 	V2Encoding encoding;
-} Writer;
+} V2Writer;
 
 /* ---- values ---- */
 
@@ -69,7 +69,7 @@ put_varint(Buf *to, uint64_t value)
 }
 
 static void
-put_key(const Writer *writer, const char *key)
+put_key(const V2Writer *writer, const char *key)
 {
 	buf_put(writer->to, ",\"", 2);
 	buf_puts(writer->to, key);
@@ -77,7 +77,7 @@ put_key(const Writer *writer, const char *key)
 }
 
 static void
-put_number(const Writer *writer, const char *key, uint64_t value)
+put_number(const V2Writer *writer, const char *key, uint64_t value)
 {
 	if (writer->encoding == V2_BINARY)
 	{
@@ -89,7 +89,7 @@ put_number(const Writer *writer, const char *key, uint64_t value)
 }
 
 static void
-put_text(const Writer *writer, const char *key, const char *text, size_t len)
+put_text(const V2Writer *writer, const char *key, const char *text, size_t len)
 {
 	if (writer->encoding == V2_BINARY)
 	{
@@ -102,7 +102,7 @@ put_text(const Writer *writer, const char *key, const char *text, size_t len)
 }
 
 static void
-put_name(const Writer *writer, const char *key, const char *const *names, unsigned value)
+put_name(const V2Writer *writer, const char *key, const char *const *names, unsigned value)
 {
 	if (writer->encoding == V2_BINARY)
 		put_varint(writer->to, value);
@@ -111,7 +111,7 @@ put_name(const Writer *writer, const char *key, const char *const *names, unsign
 }
 
 static void
-put_bool(const Writer *writer, const char *key, bool value)
+put_bool(const V2Writer *writer, const char *key, bool value)
 {
 	if (writer->encoding == V2_BINARY)
 	{
@@ -122,7 +122,7 @@ put_bool(const Writer *writer, const char *key, bool value)
 	buf_puts(writer->to, value ? "true" : "false");
 }
 
-static Writer
+static V2Writer
 put_begin(Buf *to, V2Encoding encoding, ServerType type)
 {
 	if (encoding == V2_BINARY)
@@ -133,11 +133,11 @@ put_begin(Buf *to, V2Encoding encoding, ServerType type)
 		buf_puts(to, server_names[type]);
 		buf_put(to, "\"", 1);
 	}
-	return (Writer){to, encoding};
+	return (V2Writer){to, encoding};
 }
 
 static void
-put_end(const Writer *writer)
+put_end(const V2Writer *writer)
 {
 	if (writer->encoding == V2_JSON)
 		buf_put(writer->to, "}", 1);
@@ -146,7 +146,7 @@ put_end(const Writer *writer)
 /* ---- lists ---- */
 
 static void
-put_list(const Writer *writer, const char *key, uint32_t count)
+put_list(const V2Writer *writer, const char *key, uint32_t count)
 {
 	if (writer->encoding == V2_BINARY)
 	{
@@ -158,7 +158,7 @@ put_list(const Writer *writer, const char *key, uint32_t count)
 }
 
 static void
-put_list_end(const Writer *writer)
+put_list_end(const V2Writer *writer)
 {
 	if (writer->encoding == V2_JSON)
 		buf_put(writer->to, "]", 1);
@@ -166,7 +166,7 @@ put_list_end(const Writer *writer)
 
 /* An item of numbers, and perhaps a text behind them. */
 static void
-put_item(const Writer *writer, uint32_t index, const uint64_t *numbers, int n, const char *text)
+put_item(const V2Writer *writer, uint32_t index, const uint64_t *numbers, int n, const char *text)
 {
 	for (int i = 0; i < n; i++)
 	{
@@ -266,7 +266,7 @@ v2_put_cell(Buf *to, const Edit *cell)
 }
 
 static void
-put_edits(const Writer *writer, const char *key, const void *edits, size_t len, uint32_t count, bool with_uid)
+put_edits(const V2Writer *writer, const char *key, const void *edits, size_t len, uint32_t count, bool with_uid)
 {
 	EditReader reader;
 	Edit edit;
@@ -290,7 +290,7 @@ put_edits(const Writer *writer, const char *key, const void *edits, size_t len, 
 void
 v2_put_edits(Buf *to, V2Encoding encoding, uint64_t seq, bool more, const void *edits, size_t len, uint32_t count)
 {
-	Writer writer = put_begin(to, encoding, SERVER_EDITS);
+	V2Writer writer = put_begin(to, encoding, SERVER_EDITS);
 
 	put_number(&writer, "seq", seq);
 	put_bool(&writer, "more", more);
@@ -301,7 +301,7 @@ v2_put_edits(Buf *to, V2Encoding encoding, uint64_t seq, bool more, const void *
 void
 v2_put_block(Buf *to, V2Encoding encoding, const V2Block *block, const void *edits, size_t len, uint32_t count)
 {
-	Writer writer = put_begin(to, encoding, SERVER_BLOCK);
+	V2Writer writer = put_begin(to, encoding, SERVER_BLOCK);
 
 	put_number(&writer, "id", block->id);
 	put_number(&writer, "row", block->row);
@@ -317,7 +317,7 @@ v2_put_block(Buf *to, V2Encoding encoding, const V2Block *block, const void *edi
 void
 v2_put_properties(Buf *to, V2Encoding encoding, uint64_t seq, bool more, const void *edits, size_t len, uint32_t count)
 {
-	Writer writer = put_begin(to, encoding, SERVER_PROPERTIES);
+	V2Writer writer = put_begin(to, encoding, SERVER_PROPERTIES);
 
 	put_number(&writer, "seq", seq);
 	put_bool(&writer, "more", more);
@@ -329,7 +329,7 @@ v2_put_properties(Buf *to, V2Encoding encoding, uint64_t seq, bool more, const v
 
 /* Those of cells, or those of ranges. */
 static void
-put_locks(const Writer *writer, const char *key, const V2Hello *hello, bool range)
+put_locks(const V2Writer *writer, const char *key, const V2Hello *hello, bool range)
 {
 	uint32_t count = 0, index = 0;
 
@@ -356,13 +356,13 @@ put_locks(const Writer *writer, const char *key, const V2Hello *hello, bool rang
 void
 v2_put_hello(Buf *to, V2Encoding encoding, const V2Hello *hello)
 {
-	Writer writer = put_begin(to, encoding, SERVER_HELLO);
+	V2Writer writer = put_begin(to, encoding, SERVER_HELLO);
 
 	put_number(&writer, "v", hello->version);
 	put_number(&writer, "session", hello->session);
 	put_number(&writer, "uid", edit_uid_to_number(hello->uid));
 	put_text(&writer, "name", hello->name, strlen(hello->name));
-	put_name(&writer, "role", role_names, hello->role);
+	put_name(&writer, "role", v2_role_names, hello->role);
 	put_number(&writer, "seq", hello->seq);
 	put_number(&writer, "epoch", hello->epoch);
 	put_number(&writer, "rows", hello->rows);
@@ -387,7 +387,7 @@ v2_put_hello(Buf *to, V2Encoding encoding, const V2Hello *hello)
 void
 v2_put_notice(Buf *to, V2Encoding encoding, V2Notice notice)
 {
-	Writer writer = put_begin(to, encoding, SERVER_CHANGED + notice);
+	V2Writer writer = put_begin(to, encoding, SERVER_CHANGED + notice);
 
 	put_end(&writer);
 }
@@ -395,7 +395,7 @@ v2_put_notice(Buf *to, V2Encoding encoding, V2Notice notice)
 void
 v2_put_ack(Buf *to, V2Encoding encoding, uint64_t n, uint64_t seq)
 {
-	Writer writer = put_begin(to, encoding, SERVER_ACK);
+	V2Writer writer = put_begin(to, encoding, SERVER_ACK);
 
 	put_number(&writer, "n", n);
 	put_number(&writer, "seq", seq);
@@ -405,7 +405,7 @@ v2_put_ack(Buf *to, V2Encoding encoding, uint64_t n, uint64_t seq)
 void
 v2_put_nack(Buf *to, V2Encoding encoding, uint64_t n, V2Reason reason, uint32_t row, uint32_t col, bool block)
 {
-	Writer writer = put_begin(to, encoding, SERVER_NACK);
+	V2Writer writer = put_begin(to, encoding, SERVER_NACK);
 
 	put_number(&writer, "n", n);
 	put_name(&writer, "reason", v2_reason_names, reason);
@@ -418,7 +418,7 @@ v2_put_nack(Buf *to, V2Encoding encoding, uint64_t n, V2Reason reason, uint32_t 
 void
 v2_put_lock(Buf *to, V2Encoding encoding, const V2Lock *lock)
 {
-	Writer writer = put_begin(to, encoding, lock->range ? SERVER_RANGE : SERVER_LOCK);
+	V2Writer writer = put_begin(to, encoding, lock->range ? SERVER_RANGE : SERVER_LOCK);
 
 	put_number(&writer, "row", lock->rect[0]);
 	put_number(&writer, "col", lock->rect[1]);
@@ -435,7 +435,7 @@ v2_put_lock(Buf *to, V2Encoding encoding, const V2Lock *lock)
 void
 v2_put_blocked(Buf *to, V2Encoding encoding, const V2Blocked *blocked)
 {
-	Writer writer = put_begin(to, encoding, SERVER_BLOCKED);
+	V2Writer writer = put_begin(to, encoding, SERVER_BLOCKED);
 
 	put_number(&writer, "row", blocked->rect[0]);
 	put_number(&writer, "col", blocked->rect[1]);
@@ -453,7 +453,7 @@ v2_put_blocked(Buf *to, V2Encoding encoding, const V2Blocked *blocked)
 void
 v2_put_denied(Buf *to, V2Encoding encoding, uint32_t row, uint32_t col, V2Reason reason)
 {
-	Writer writer = put_begin(to, encoding, SERVER_DENIED);
+	V2Writer writer = put_begin(to, encoding, SERVER_DENIED);
 
 	put_number(&writer, "row", row);
 	put_number(&writer, "col", col);
@@ -464,7 +464,7 @@ v2_put_denied(Buf *to, V2Encoding encoding, uint32_t row, uint32_t col, V2Reason
 void
 v2_put_peer(Buf *to, V2Encoding encoding, const V2Peer *peer, bool here)
 {
-	Writer writer = put_begin(to, encoding, SERVER_PEER);
+	V2Writer writer = put_begin(to, encoding, SERVER_PEER);
 
 	put_number(&writer, "session", peer->session);
 	put_number(&writer, "uid", edit_uid_to_number(peer->uid));
@@ -476,7 +476,7 @@ v2_put_peer(Buf *to, V2Encoding encoding, const V2Peer *peer, bool here)
 void
 v2_put_cursors(Buf *to, V2Encoding encoding, const V2Cursor *cursors, uint32_t count)
 {
-	Writer writer = put_begin(to, encoding, SERVER_CURSORS);
+	V2Writer writer = put_begin(to, encoding, SERVER_CURSORS);
 
 	put_list(&writer, "cursors", count);
 	for (uint32_t i = 0; i < count; i++)
@@ -494,7 +494,7 @@ v2_put_cursors(Buf *to, V2Encoding encoding, const V2Cursor *cursors, uint32_t c
 void
 v2_put_user(Buf *to, V2Encoding encoding, uint64_t uid, const char *name)
 {
-	Writer writer = put_begin(to, encoding, SERVER_USER);
+	V2Writer writer = put_begin(to, encoding, SERVER_USER);
 
 	put_number(&writer, "uid", edit_uid_to_number(uid));
 	put_text(&writer, "name", name, strlen(name));
@@ -505,7 +505,7 @@ void
 v2_put_version(Buf *to, V2Encoding encoding, uint64_t seq, uint64_t uid, V2VersionKind kind, uint64_t cid,
 			   const char *label, size_t label_len)
 {
-	Writer writer = put_begin(to, encoding, SERVER_VERSION);
+	V2Writer writer = put_begin(to, encoding, SERVER_VERSION);
 
 	put_number(&writer, "seq", seq);
 	put_number(&writer, "uid", edit_uid_to_number(uid));
@@ -518,16 +518,16 @@ v2_put_version(Buf *to, V2Encoding encoding, uint64_t seq, uint64_t uid, V2Versi
 void
 v2_put_role(Buf *to, V2Encoding encoding, V2Role role)
 {
-	Writer writer = put_begin(to, encoding, SERVER_ROLE);
+	V2Writer writer = put_begin(to, encoding, SERVER_ROLE);
 
-	put_name(&writer, "role", role_names, role);
+	put_name(&writer, "role", v2_role_names, role);
 	put_end(&writer);
 }
 
 void
 v2_put_calc(Buf *to, V2Encoding encoding, uint64_t session, uint64_t seq, const void *edits, size_t len, uint32_t count)
 {
-	Writer writer = put_begin(to, encoding, SERVER_CALC);
+	V2Writer writer = put_begin(to, encoding, SERVER_CALC);
 
 	put_number(&writer, "session", session);
 	put_number(&writer, "seq", seq);
@@ -538,7 +538,7 @@ v2_put_calc(Buf *to, V2Encoding encoding, uint64_t session, uint64_t seq, const 
 void
 v2_put_held(Buf *to, V2Encoding encoding, bool held, const char *holder, const char *application, uint64_t ms)
 {
-	Writer writer = put_begin(to, encoding, SERVER_HELD);
+	V2Writer writer = put_begin(to, encoding, SERVER_HELD);
 
 	put_bool(&writer, "held", held);
 	put_text(&writer, "holder", holder, strlen(holder));
@@ -550,7 +550,7 @@ v2_put_held(Buf *to, V2Encoding encoding, bool held, const char *holder, const c
 void
 v2_put_authed(Buf *to, V2Encoding encoding, uint64_t expires)
 {
-	Writer writer = put_begin(to, encoding, SERVER_AUTHED);
+	V2Writer writer = put_begin(to, encoding, SERVER_AUTHED);
 
 	put_number(&writer, "expires", expires);
 	put_end(&writer);

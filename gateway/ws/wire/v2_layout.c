@@ -209,7 +209,7 @@ v2_check_range(const V2Message *message)
 		return "a range must end behind its beginning";
 	if (message->type == V2_GET &&
 		(message->to_row - message->row + 1) * (message->to_col - message->col + 1) > V2_MAX_BLOCK_CELLS)
-		return "a block has at most 65536 cells";
+		return "a block has at most " TEXT_OF(V2_MAX_BLOCK_CELLS) " cells";
 	return NULL;
 }
 
@@ -219,8 +219,8 @@ v2_check(const V2Message *message)
 	switch (message->type)
 	{
 		case V2_HELLO:
-			if (message->version < V2_VERSION || message->version > V2_VERSION_BOOKS)
-				return "this gateway speaks the versions 2 to 5";
+			if (message->version < V2_VERSION || message->version > V2_VERSION_LAST)
+				return "this gateway speaks the versions " TEXT_OF(V2_VERSION) " to " TEXT_OF(V2_VERSION_LAST);
 			if (message->acked > 0 && message->client == 0)
 				return "operations need a client";
 			return message->token.len == 0 ? "a token is needed" : NULL;
@@ -242,7 +242,7 @@ v2_check(const V2Message *message)
 			return NULL;
 		case V2_CALC:
 			if (message->count == 0 || message->count > V2_MAX_VALUES)
-				return "1 to 1024 values are told at once";
+				return "1 to " TEXT_OF(V2_MAX_VALUES) " values are told at once";
 			if (message->plain < message->count || message->reason != V2_REASON_NONE)
 				return "a computed value is a content of a cell";
 			return message->base == 0 ? "values are computed at a seq" : NULL;

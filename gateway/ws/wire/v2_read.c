@@ -2,9 +2,9 @@
  * v2_read.c - messages of clients in JSON: one object, `t` (the type) first, the other members in any order. Members
  * that are unknown, come twice or are missing make it malformed, so that no message means less than its sender thinks.
  *
- * Edits become edit_codec.h's bytes at once. The scratch holds these first; behind them there is room for one text at a
- * time. An edit of JSON has 8 bytes at least ([0,0,""]), and of its codec's form at most 14 are not from its texts or
- * digits.
+ * Edits become edit_codec.h's bytes at once. The scratch holds these first (V2_SCRATCH_EDITS); behind them there is
+ * room for one text at a time. An edit of JSON has 8 bytes at least ([0,0,""]), and of its codec's form at most 14 are
+ * not from its texts or digits.
  */
 #include "ws/wire/v2.h"
 
@@ -269,7 +269,7 @@ read_type(Reader *reader)
 const char *
 v2_read_json(const char *text, size_t len, char *scratch, V2Message *message)
 {
-	Reader reader = {.input = {text, text + len}, .text = scratch + len * 3 + 128, .message = message};
+	Reader reader = {.input = {text, text + len}, .text = scratch + V2_SCRATCH_EDITS(len), .message = message};
 	const V2Layout *layout;
 
 	memset(message, 0, sizeof(*message));

@@ -2,7 +2,7 @@
 import { renameSheet, type Session } from '../api';
 import { bdi, button, explain, h, notify } from '../dom';
 import { t } from '../i18n';
-import type { Role } from '../v2/messages';
+import { mayEdit, type Role } from '../v2/messages';
 import type { Actions } from './actions';
 import type { Book, Tab } from './book';
 import { closeMenu, openMenu } from './menu';
@@ -39,8 +39,6 @@ function openedByClick(sheet: number | null): void {
 	};
 	if (opening) window.addEventListener('mousedown', press, { capture: true, signal });
 }
-
-export const mayEdit = (role: Role | null | undefined): boolean => role === 'editor' || role === 'owner';
 
 export class TabBar {
 	private readonly list = h('div', { class: 'tab-list', role: 'tablist' });

@@ -1,6 +1,6 @@
 // http.ts - calendars over HTTP (docs/PROTOCOL.md#calendars-over-http).
 import { ask, type Session } from '../api';
-import type { Role } from '../v2/messages';
+import { mayEdit, type Role } from '../v2/messages';
 
 export interface Calendar {
 	id: number;
@@ -58,7 +58,7 @@ export interface Task {
 	persons: { name: string; answer: Answer }[];
 }
 
-export const canWrite = (calendar?: Calendar): calendar is Calendar => calendar?.role === 'editor' || calendar?.role === 'owner';
+export const canWrite = (calendar?: Calendar): calendar is Calendar => mayEdit(calendar?.role);
 
 /** What the cells that are to be changed had when the task was read. */
 export function seenTexts(task: Task, cells: Cells, scope: Scope): Cells {

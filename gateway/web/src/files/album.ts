@@ -42,7 +42,7 @@ export const forms: Record<string, (file: { name: string; url: string }) => stri
 	},
 };
 
-export function sizeText(bytes: number): string {
+function sizeText(bytes: number): string {
 	const power = Math.min(3, bytes < 1000 ? 0 : Math.floor(Math.log10(bytes) / 3));
 	const unit = ['byte', 'kilobyte', 'megabyte', 'gigabyte'][power]!;
 	return new Intl.NumberFormat(language, {

@@ -82,7 +82,7 @@ const lanczos = [
 	...[-0.13857109526572012, 9.9843695780195716e-6, 1.5056327351493116e-7],
 ];
 
-export function gamma(x: number): number {
+function gamma(x: number): number {
 	if (x < 0.5) return Math.PI / (Math.sin(Math.PI * x) * gamma(1 - x));
 	if (Number.isInteger(x) && x <= 20) return Array.from({ length: x - 1 }, (_, i) => i + 1).reduce((product, n) => product * n, 1);
 	const sum = lanczos.reduce((total, part, i) => total + (i === 0 ? part : part / (x - 1 + i)));
@@ -93,7 +93,7 @@ export function gamma(x: number): number {
 }
 
 /** Where in a text a pattern with ? and * begins, from `start` on; -1: nowhere. ~ makes the next character plain. */
-export function findPattern(text: string, pattern: string, start: number): number {
+function findPattern(text: string, pattern: string, start: number): number {
 	const segments: (string | null)[][] = [[]];
 	for (let i = 0; i < pattern.length; i++) {
 		const one = pattern[i]!;

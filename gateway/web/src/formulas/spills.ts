@@ -6,7 +6,7 @@ import type { Place, Range } from '../v2/messages';
 import { maxCols, maxRows } from '../v2/lines';
 import type { CellStore, Formula } from './cells';
 
-export const wantedBy = ({ row, col, array }: Formula): Range => ({ row, col, toRow: row + array!.length - 1, toCol: col + array![0]!.length - 1 });
+const wantedBy = ({ row, col, array }: Formula): Range => ({ row, col, toRow: row + array!.length - 1, toCol: col + array![0]!.length - 1 });
 
 function sameRange(a: Range | null, b: Range | null): boolean {
 	return a === b || (!!a && !!b && a.row === b.row && a.col === b.col && a.toRow === b.toRow && a.toCol === b.toCol);

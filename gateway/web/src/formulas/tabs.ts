@@ -30,7 +30,7 @@ export interface Tab {
 	more: boolean;
 }
 
-export function makeTab(state: TabState): Tab {
+function makeTab(state: TabState): Tab {
 	const cells = new CellStore();
 	return {
 		...{ state, cells, spills: new Spills(cells), spillsChanged: false, hidden: {}, end: { row: -1, col: -1 } },
@@ -39,7 +39,7 @@ export function makeTab(state: TabState): Tab {
 }
 
 /** Names that differ only in case name the same tab, by the full case folding of Unicode (sheet.tab_key() of the database). */
-export const tabKey = (name: string): string =>
+const tabKey = (name: string): string =>
 	[...name.normalize('NFC')]
 		.map((letter) => (letter === 'ı' ? letter : letter.toLowerCase().toUpperCase().toLowerCase()))
 		.join('')

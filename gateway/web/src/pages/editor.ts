@@ -17,7 +17,7 @@ import type { SessionEvents, Status, StopReason } from '../sheet/events';
 import { SheetSession } from '../sheet/session';
 import { browserZone, zoneOf, zoneProperty } from '../sheet/timezone';
 import { movePlace } from '../v2/lines';
-import { isCell, isProperty, type CellEdit, type Place, type Range, type Reason, type Role } from '../v2/messages';
+import { isCell, isProperty, mayEdit, type CellEdit, type Place, type Range, type Reason, type Role } from '../v2/messages';
 import type { Session } from '../api';
 import { downloadCsv } from '../csv';
 import { accountButton } from './openers';
@@ -163,7 +163,7 @@ export function showEditor(root: HTMLElement, account: Session, fid: number, nav
 			document.body.dataset.role = role;
 			title.allow(session.canEdit && !isGuest);
 			if (!isGuest) tabs.allow(role);
-			if (role === 'editor' || role === 'owner') view?.setReadOnly(false);
+			if (mayEdit(role)) view?.setReadOnly(false);
 			else endEditing(t('refused.role'));
 		},
 		onMarks(marks, names) {

@@ -163,7 +163,7 @@ function tableOf({ parts, contentOf }: PrintSheet, { row, col, toRow, toCol }: R
 }
 
 /** What is printed, and what is said about it. */
-export function paperOf(sheet: PrintSheet): HTMLElement {
+function paperOf(sheet: PrintSheet): HTMLElement {
 	const range = printedOf(sheet.parts);
 	const paper = h('div', { class: 'paper' }, h('h1', {}, bdi(sheet.name)));
 	if (!range) return paper;

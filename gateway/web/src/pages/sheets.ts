@@ -5,6 +5,7 @@ import { attempt, bdi, button, confirmDialog, explain, field, h, isSignedOut, no
 import { formatTime, language, loadEditorTexts, t } from '../i18n';
 import type { Navigation } from '../main';
 import { watchLeftovers, type Leftovers } from '../outbox';
+import { mayEdit } from '../v2/messages';
 import type { SheetInfo } from '../answers';
 import type { Session } from '../api';
 import { accountButton, albumButton, importButton } from './openers';
@@ -187,7 +188,7 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 
 	function bookActions({ id, role }: BookInfo, name: string): HTMLElement[] {
 		const work = (which: 'trash' | 'recover' | 'purge') => () => changeBook(token, id, which);
-		if (role !== 'owner' && role !== 'editor') return [];
+		if (!mayEdit(role)) return [];
 		const rename = renameButton(t('books.newName'), name, name, (to) => changeBook(token, id, 'rename', to));
 		if (role === 'editor') return [rename];
 		if (trash) return [recoverButton(name, work('recover')), purgeButton(name, t('books.purgeQuestion', { name }), work('purge'))];
@@ -208,7 +209,7 @@ export function showSheets(root: HTMLElement, session: Session, navigation: Navi
 		const tab = await firstTab(token, id);
 		if (gone) return;
 		if (tab !== null) navigation.toSheet(tab);
-		else if (role === 'owner' || role === 'editor') navigation.toSheet(await addTab(token, id, t('books.first')));
+		else if (mayEdit(role)) navigation.toSheet(await addTab(token, id, t('books.first')));
 		else notify(t('books.empty'), 'problem');
 	}
 

@@ -43,8 +43,6 @@ export interface WritingOptions {
 	read(): void;
 }
 
-export type Writing = ReturnType<typeof partWriting>;
-
 const keyOf = (row: number, col: number) => `${row},${col}`;
 
 export function partWriting({ guest, area, size, stored, show, closed, read }: WritingOptions) {

@@ -44,7 +44,7 @@ export interface Reversal {
 
 const inverses = { insertRows: 'deleteRows', deleteRows: 'insertRows', insertColumns: 'deleteColumns', deleteColumns: 'insertColumns' } as const;
 
-export const inverse = (change: StructureEdit): StructureEdit => ({ kind: inverses[change.kind], at: change.at, n: change.n });
+const inverse = (change: StructureEdit): StructureEdit => ({ kind: inverses[change.kind], at: change.at, n: change.n });
 
 const structure = (edits: Edit[]): StructureEdit[] => edits as StructureEdit[];
 const lostReferences = (text: string): number => text.split('#REF!').length;

@@ -65,7 +65,7 @@ export const moveBack = (move: LineMove): LineMove => {
 	return { ...move, at, to: move.at < at ? move.at : move.at + move.n };
 };
 
-export function movedLine(move: LineMove, line: number): number {
+function movedLine(move: LineMove, line: number): number {
 	const { at, n } = move;
 	if (line >= at && line < at + n) return target(move) + line - at;
 	const left = line < at ? line : line - n;
@@ -75,7 +75,7 @@ export function movedLine(move: LineMove, line: number): number {
 export const movedPlace = (move: LineMove, place: Place): Place => withLine(move.rows, place, movedLine(move, lineOf(move.rows, place)));
 
 /** Rows or columns first to last in runs that the move keeps together, each with its place after the move. */
-export function movedRuns(move: LineMove, first: number, last: number): { at: number; n: number }[] {
+function movedRuns(move: LineMove, first: number, last: number): { at: number; n: number }[] {
 	const inner = [move.at, move.at + move.n, move.to].filter((line) => line > first && line <= last).sort((a, b) => a - b);
 	const cuts = [first, ...inner, last + 1];
 	return cuts.slice(1).map((next, i) => ({ at: movedLine(move, cuts[i]!), n: next - cuts[i]! }));

@@ -3,7 +3,7 @@
 // It knows no DOM. The page gives it a grid when the size of the sheet is known, and gets its state and its news.
 import { SheetClient, type Operation, type Outbox, type RefusedError, type Socket } from '../v2/client';
 import { moveContent, movePlace, moveRange, maxCols, maxRows } from '../v2/lines';
-import { closeCodes, isCell, isProperty } from '../v2/messages';
+import { closeCodes, isCell, isProperty, mayEdit } from '../v2/messages';
 import type { CellEdit, Edit, Hello, LoggedStructure, Place, PropertyEdit, Range, Reason, Role, ServerMessage, StructureEdit } from '../v2/messages';
 import type { PropertySet } from '../v2/properties';
 import { withOwn } from './arrange';
@@ -159,7 +159,7 @@ export class SheetSession {
 	}
 
 	get canEdit(): boolean {
-		return this.role === 'editor' || this.role === 'owner';
+		return mayEdit(this.role);
 	}
 
 	start(): void {

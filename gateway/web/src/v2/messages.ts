@@ -1,6 +1,7 @@
 // messages.ts - the messages of protocol v2 (docs/PROTOCOL.md) as values. codec.ts has their two encodings.
 
 export type Role = 'viewer' | 'commenter' | 'editor' | 'owner';
+export const mayEdit = (role: Role | null | undefined): boolean => role === 'editor' || role === 'owner';
 export type Reason = 'none' | 'role' | 'locked' | 'range' | 'size' | 'busy' | 'base';
 export type VersionKind = 'commit' | 'rollback';
 

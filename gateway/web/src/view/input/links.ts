@@ -8,7 +8,7 @@ import { canvasOf, selectionOf, type GridParts } from '../parts';
 const opened = new Set(['http:', 'https:', 'mailto:']);
 
 /** The address that a page may open; null for all others, such as scripts. */
-export function safeAddress(address: string): string | null {
+function safeAddress(address: string): string | null {
 	try {
 		// Univer takes the address of a mail for that of a page.
 		const { protocol, href } = new URL(address.replace(/^https:\/\/(?=mailto:)/i, '').replace(/^mailto:\/\//i, 'mailto:'));
@@ -19,7 +19,7 @@ export function safeAddress(address: string): string | null {
 }
 
 /** The address of a picture of a sheet, at this gateway: each one has all of them. Null for other addresses. */
-export function pictureAddress(address: string): string | null {
+function pictureAddress(address: string): string | null {
 	const { pathname } = new URL(address);
 	return /^\/i\/[\w-]+\/[^/]+\.(png|jpe?g|gif|webp|avif)$/i.test(pathname) ? pathname : null;
 }
