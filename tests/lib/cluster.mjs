@@ -335,18 +335,8 @@ export class Cluster {
 			// The template appears as a whole, by its rename; of several files that begin together, one makes it.
 			await runAs('sh', ['-c', 'mv -T "$1" "$2" 2>/dev/null || rm -rf "$1"', '-', data, template]);
 		}
-		await this.copyData(template, data);
+		await mustRunAs('cp', ['-a', template, data]);
 		await this.startPostgres();
-	}
-
-	/**
-	 * Copies a data directory. Copies share the files of the databases template0 and template1 (base/4 and base/1), which no test
-	 * changes, and which are a third of all files.
-	 */
-	copyData(template, data) {
-		const script = `cd "$1" && mkdir -m 0700 "$2" "$2/base" && cp -a $(ls | grep -vx base) "$2" &&
-			cp -al base/1 base/4 "$2/base" && cp -a $(ls -d base/* | grep -vxE 'base/[14]') "$2/base"`;
-		return mustRunAs('sh', ['-c', script, '-', template, data]);
 	}
 
 	async startPostgres() {
