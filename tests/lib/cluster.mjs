@@ -330,6 +330,9 @@ export class Cluster {
 			this.settings = { shared_preload_libraries: settings.shared_preload_libraries, listen_addresses: '', fsync: 'off' };
 			await this.startPostgres();
 			await this.createDatabase();
+			// Half of the files of a data directory are those of databases that no test uses.
+			await this.psql("UPDATE pg_database SET datistemplate = false WHERE datname = 'template0'");
+			for (const name of ['template0', 'postgres']) await this.psql(`DROP DATABASE ${name}`);
 			await this.stopPostgres();
 			this.settings = settings;
 			// The template appears as a whole, by its rename; of several files that begin together, one makes it.
@@ -347,7 +350,7 @@ export class Cluster {
 			deathSignal: 'SIGQUIT',
 			prefix: this.networkOf('postgres'),
 		});
-		const probe = ['-q', '-d', this.conninfo('postgres', 'postgres')];
+		const probe = ['-q', '-d', this.conninfo()];
 		await this.postgres.waitReady(
 			async () => (await runAs(path.join(this.bin, 'pg_isready'), probe)).code === 0,
 			60000,

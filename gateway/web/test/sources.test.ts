@@ -1,4 +1,6 @@
-// Texts in the sources: what a user reads comes from the files of texts, in both languages, and all of these are used.
+// Texts in the sources: what a user reads comes from the files of texts, in both languages, and all of these are used. And
+// selectors of the style sheets that would cost too much.
+import { readdirSync, readFileSync } from 'node:fs';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 import { chinese, english, first } from './texts';
@@ -111,5 +113,20 @@ describe('texts in the sources', () => {
 		const values = (text: string) => text.replace(/\{\w+\}/g, '');
 		expect(Object.entries(chinese).filter(([key, text]) => !same.has(key) && /\p{L}/u.test(values(text)) && !isChinese(text))).toEqual([]);
 		expect(Object.entries(english).filter(([, text]) => isChinese(text))).toEqual([]);
+	});
+});
+
+describe('style sheets', () => {
+	// The subject of such a selector may be any element, so that Chromium looks at all of them whenever a node is added.
+	const costly = /:has\([^{},]*\)[^{},]*[ >~+](?:\*|:not\()[^{},]*/g;
+
+	it('a selector of any element by what others contain is found', () => {
+		expect('body:has(> .a) > :not(.b) { }\n.c:has(.d), .e > :not(.f) { }'.match(costly)).toEqual([':has(> .a) > :not(.b) ']);
+	});
+	it('have none', () => {
+		const src = new URL('../src/', import.meta.url);
+		const files = (readdirSync(src, { recursive: true }) as string[]).filter((name) => name.endsWith('.css'));
+		expect(files.length).toBeGreaterThan(1);
+		expect(files.flatMap((name) => readFileSync(new URL(name, src), 'utf8').match(costly) ?? [])).toEqual([]);
 	});
 });
