@@ -156,7 +156,6 @@ suite_files() {
 }
 
 suite_tap() {
-	as_suite mkdir -p "$dir/tmp_check"
 	suite_files file_perl "$@"
 }
 

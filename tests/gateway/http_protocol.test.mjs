@@ -20,9 +20,9 @@ let anna;
 let fid;
 
 before(async () => {
-	cluster = await Cluster.start({ ownPage: true });
+	cluster = await Cluster.start();
 	[gateway] = cluster.gateways;
-	const assets = path.join(cluster.webRoot, 'assets');
+	const assets = path.join(cluster.directory, 'web', 'assets');
 	fs.mkdirSync(assets, { recursive: true });
 	fs.writeFileSync(path.join(assets, 'words-1a2b.js'), script);
 	fs.writeFileSync(path.join(assets, 'words-1a2b.js.br'), zlib.brotliCompressSync(script));

@@ -20,7 +20,7 @@ let gateway;
 let anna;
 
 before(async () => {
-	cluster = await Cluster.start({ ownPage: true, gatewayFlags: { 'default-link-role': 'none', 'max-connections': 12000, 'max-connections-per-address': 0 }, postgres: { fsync: 'off' } });
+	cluster = await Cluster.start({ gatewayFlags: { 'default-link-role': 'none', 'max-connections': 12000, 'max-connections-per-address': 0 }, postgres: { fsync: 'off' } });
 	[gateway] = cluster.gateways;
 	anna = await register(gateway);
 });
@@ -559,7 +559,7 @@ test('errors of addresses that people open are pages for browsers, and JSON for 
 });
 
 test('the ETag of a file of the page is a digest of its content', async () => {
-	const web = cluster.webRoot;
+	const web = path.join(cluster.directory, 'web');
 	const etags = [];
 	for (const [name, content] of [['one.js', 'let a=1;'], ['other.js', 'let a=2;'], ['same.js', 'let a=1;']]) {
 		writeFileSync(path.join(web, name), content);

@@ -99,7 +99,7 @@ export class Gateway {
 			...(cluster.zookeeperPort
 				? { 'zookeeper-hosts': `127.0.0.1:${cluster.zookeeperPort}`, 'zookeeper-session-ms': cluster.sessionMs }
 				: {}),
-			'web-root': cluster.webRoot,
+			'web-root': path.join(cluster.directory, 'web'),
 			'jwt-key-file': path.join(cluster.directory, 'jwt.key'),
 			'log-level': process.env.LOG_LEVEL ?? 'info',
 			'default-link-role': 'editor', // users of a test meet in a sheet by its id; sharing.test.mjs has the default
@@ -205,7 +205,7 @@ export class Cluster {
 	/**
 	 * gateways: how many to start; coordinator: postgres | zookeeper; gatewayFlags: settings of all gateways;
 	 * postgres: settings of the server; sessionMs: the ZooKeeper session; tls: the gateways speak HTTPS; measured: their memory
-	 * is looked at; ownPage: the test changes the files of the page, in webRoot.
+	 * is looked at.
 	 */
 	static async start({
 		gateways = 1,
@@ -215,7 +215,6 @@ export class Cluster {
 		sessionMs = 2000,
 		tls = false,
 		measured = false,
-		ownPage = false,
 	} = {}) {
 		const cluster = new this();
 		const { bin, gateway } = build();
@@ -235,7 +234,7 @@ export class Cluster {
 		cluster.gateways = [];
 		cluster.directory = makeDirectory(path.join(os.tmpdir(), 'tests-'));
 		try {
-			cluster.prepareFiles(gateway, ownPage);
+			cluster.prepareFiles(gateway);
 			if (tls) cluster.makeCertificate();
 			await cluster.initializePostgres();
 			if (coordinator === 'zookeeper') await cluster.startZookeeper();
@@ -252,7 +251,7 @@ export class Cluster {
 		return [];
 	}
 
-	prepareFiles(gateway, ownPage) {
+	prepareFiles(gateway) {
 		for (const name of ['log', 'socket', 'web']) {
 			fs.mkdirSync(path.join(this.directory, name));
 			giveToService(path.join(this.directory, name));
@@ -261,19 +260,12 @@ export class Cluster {
 		this.gatewayBinary = path.join(this.directory, 'pg_sheet_gateway');
 		fs.copyFileSync(gateway, this.gatewayBinary);
 		fs.chmodSync(this.gatewayBinary, 0o755);
-		this.prepareWebRoot(ownPage);
+		const page = process.env.PG_SHEET_WEB_ROOT ?? path.join(repository, 'gateway', 'web', 'dist');
+		if (fs.existsSync(path.join(page, 'index.html')))
+			fs.cpSync(page, path.join(this.directory, 'web'), { recursive: true });
+		else fs.writeFileSync(path.join(this.directory, 'web', 'index.html'), '<!doctype html><title>pg_sheet</title>\n');
 		this.jwtKey = crypto.randomBytes(32).toString('hex');
 		writePrivateFile(path.join(this.directory, 'jwt.key'), `k1:${this.jwtKey}\n`);
-	}
-
-	/** The page of a check is copied only for tests that change it: it has some hundred files. */
-	prepareWebRoot(ownPage) {
-		this.webRoot = process.env.PG_SHEET_WEB_ROOT;
-		if (this.webRoot && !ownPage) return;
-		const page = this.webRoot ?? path.join(repository, 'gateway', 'web', 'dist');
-		this.webRoot = path.join(this.directory, 'web');
-		if (fs.existsSync(path.join(page, 'index.html'))) fs.cpSync(page, this.webRoot, { recursive: true });
-		else fs.writeFileSync(path.join(this.webRoot, 'index.html'), '<!doctype html><title>pg_sheet</title>\n');
 	}
 
 	/**
@@ -330,9 +322,6 @@ export class Cluster {
 			this.settings = { shared_preload_libraries: settings.shared_preload_libraries, listen_addresses: '', fsync: 'off' };
 			await this.startPostgres();
 			await this.createDatabase();
-			// Half of the files of a data directory are those of databases that no test uses.
-			await this.psql("UPDATE pg_database SET datistemplate = false WHERE datname = 'template0'");
-			for (const name of ['template0', 'postgres']) await this.psql(`DROP DATABASE ${name}`);
 			await this.stopPostgres();
 			this.settings = settings;
 			// The template appears as a whole, by its rename; of several files that begin together, one makes it.
@@ -350,7 +339,7 @@ export class Cluster {
 			deathSignal: 'SIGQUIT',
 			prefix: this.networkOf('postgres'),
 		});
-		const probe = ['-q', '-d', this.conninfo()];
+		const probe = ['-q', '-d', this.conninfo('postgres', 'postgres')];
 		await this.postgres.waitReady(
 			async () => (await runAs(path.join(this.bin, 'pg_isready'), probe)).code === 0,
 			60000,
