@@ -4,7 +4,9 @@
  */
 import { after, before, beforeEach, test } from 'node:test';
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import net from 'node:net';
+import path from 'node:path';
 import { Cluster } from '../lib/cluster.mjs';
 import { Editor, getSheet, newSheet, post, register, shareByLink } from '../lib/client.mjs';
 import { waitUntil } from '../lib/processes.mjs';
@@ -53,7 +55,7 @@ class SlowReader {
 		this.parts = [];
 		this.ended = false;
 		this.socket = net.connect({ port: gateway.port, host: '127.0.0.1' });
-		this.socket.on('error', () => {});
+		this.socket.on('error', (error) => (this.problem = error));
 		this.socket.on('close', () => (this.ended = true));
 		this.socket.write(
 			`POST ${path} HTTP/1.1\r\nHost: ${gateway.host}\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`,
@@ -263,6 +265,8 @@ test('a log whose edits are much longer than those before is read in pages of a 
 	const { status, body } = await reader.read();
 	const grown = memory('VmHWM') - before_;
 	assert.equal(status, 200);
-	assert.ok(body.length > 90e6, `${body.length} bytes`);
+	const told = () => `${body.length} bytes, ${reader.problem ?? 'no error'}: ${fs.readFileSync(path.join(cluster.directory, 'log', 'gateway-0.log'), 'utf8').slice(-1000)}`;
+	assert.ok(body.subarray(-9).equals(Buffer.from(']}\r\n0\r\n\r\n')), `the answer is cut after ${told()}`);
+	assert.ok(body.length > 90e6, told());
 	assert.ok(grown < 16, `${before_} and ${grown} MiB more`);
 });

@@ -19,13 +19,9 @@ const directories = new Set();
 /** How often a test does what has no end of its own: `short` in make check, `long` in make check-long, ROUNDS if it is set. */
 export const roundsToRun = (short, long) => Number(process.env.ROUNDS ?? (process.env.LONG ? long : short));
 
-/**
- * Waits until probe() gives something true, and returns that; what names it in the error. Without everyMs, the pauses between
- * two probes grow with the time that has been waited: many probes start a program.
- */
-export async function waitUntil(probe, what, timeoutMs = 30000, everyMs = undefined) {
-	const begin = Date.now();
-	const end = begin + timeoutMs;
+/** Waits until probe() gives something true, and returns that; what names it in the error. */
+export async function waitUntil(probe, what, timeoutMs = 30000, everyMs = 20) {
+	const end = Date.now() + timeoutMs;
 	let problem;
 	for (;;) {
 		try {
@@ -39,7 +35,7 @@ export async function waitUntil(probe, what, timeoutMs = 30000, everyMs = undefi
 			const detail = typeof what === 'function' ? await what() : what;
 			throw new Error(`waited ${timeoutMs} ms for ${detail}${problem ? `; last: ${problem.message}` : ''}`);
 		}
-		await sleep(everyMs ?? Math.min(20 + (Date.now() - begin) / 10, 250));
+		await sleep(everyMs);
 	}
 }
 
