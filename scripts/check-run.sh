@@ -185,8 +185,8 @@ part_start() {
 part_run() {
 	local limit=$suite_seconds
 	as_suite mkdir -p "$dir/home" "$dir/tmp" "$dir/tmp_check"
-	# ext4 without a journal does not use inodes again that were deleted in the last minute: it passes over all of them whenever a
-	# file is created. The directories of servers that are removed, thousands of files, are in block groups of their own so.
+	# For a minute, ext4 without a journal does not use the inodes of deleted files again: it passes over all of them whenever a file
+	# is created, and a removed server leaves thousands. With +T, each directory of a server has a block group of its own.
 	as_suite chattr +T "$dir" "$dir/tmp" "$dir/tmp_check" 2>/dev/null || true
 	export CHECK_DIR=$dir
 	[ "${SANITIZE:-0}" = 0 ] || limit=$((suite_seconds * 2))
