@@ -216,7 +216,7 @@ for (const tls of [false, true]) {
 			member.pause();
 			const start = gateway.memory('VmHWM');
 			member.write(clientFrame(0x81, Buffer.from([0xff])));
-			// What the gateway has of the sender, and has not stored, is not the receiver's.
+			// The gateway's memory has the sender's edits until they are stored. At most a hundred of them are waiting.
 			for (let n = 0; n < 4000; n++) {
 				say(29000);
 				if (n % 100 === 99) await allTold();

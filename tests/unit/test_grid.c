@@ -647,6 +647,8 @@ slack_is_small(const Grid *grid, const uint16_t *lens)
 static void
 test_slack(void)
 {
+	GridScan scan;
+	GridCell cell;
 	static uint16_t lens[SLACK_CELLS];
 	Grid *grid = grid_create(&allocator, 1, 1);
 	bool right = true, small = true;
@@ -677,6 +679,8 @@ test_slack(void)
 	for (uint32_t i = 0; i < SLACK_CELLS; i++)
 		right &= slack_set(grid, lens, i, 0);
 	grid_release(&allocator, grid);
+	grid_scan_init(&scan, grid, 0, 0, UINT32_MAX - 1, UINT32_MAX - 1);
+	right &= !grid_scan_next(&scan, &cell);
 	TAP_OK(right && grid_bytes(grid) < 4096, "a sheet without cells takes %zu bytes", grid_bytes(grid));
 	grid_free(&allocator, grid);
 }

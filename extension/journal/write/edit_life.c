@@ -47,8 +47,8 @@
  *        |                                                    storage_insert_index_entries() and index_insert():
  *        |            am_last_covers()            am_last.c   (am/page) the last entry in shared memory says so, mostly
  *        |        value_store_mark()              value_store.c  (journal/store) after the sheet's first formula
- *        |        tab_references_mark()           tab_references.c  after the first with the name of a sheet: may wait
- * for |                                                    the book's reference lock, or fail
+ *        |        tab_references_mark()           tab_references.c  after the first with the name of a sheet;
+ *        |                                                    may wait for the book's reference lock, or fail
  *        |
  *        |  after structure edits
  *        |      tab_references_follow()   tab_references.c   in the sheet and in other tabs of its book:

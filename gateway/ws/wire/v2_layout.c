@@ -242,7 +242,7 @@ v2_check(const V2Message *message)
 			return NULL;
 		case V2_CALC:
 			if (message->count == 0 || message->count > V2_MAX_VALUES)
-				return "1 to " TEXT_OF(V2_MAX_VALUES) " values are told at once";
+				return "a message has 1 to " TEXT_OF(V2_MAX_VALUES) " values";
 			if (message->plain < message->count || message->reason != V2_REASON_NONE)
 				return "a computed value is a content of a cell";
 			return message->base == 0 ? "values are computed at a seq" : NULL;
