@@ -1,11 +1,15 @@
 /* POST /getsheetlog of a log that is much larger than what the gateway keeps of it at a time. */
 import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import net from 'node:net';
+import { text } from 'node:stream/consumers';
 import { Cluster } from '../lib/cluster.mjs';
 import { newSheet, post, register, request } from '../lib/client.mjs';
+import { PgProxy } from '../lib/pg_proxy.mjs';
+import { waitUntil } from '../lib/processes.mjs';
 
-const edits = 6000;
+const edits = 9000;
 let cluster;
 let gateway;
 let user;
@@ -19,7 +23,7 @@ before(async () => {
 	fid = await newSheet(gateway, user);
 	// Short edits, then long ones, then short ones: pages are of one size in bytes, not in edits.
 	await cluster.psql(
-		`SELECT count(sheet.set(${fid}, i % 50, i / 200 % 10, i || repeat('ü', CASE WHEN i / 2000 = 1 THEN 3000 ELSE 3 END))) FROM generate_series(1, ${edits}) i`,
+		`SELECT count(sheet.set(${fid}, i % 50, i / 200 % 10, i || repeat('ü', CASE WHEN i / 2000 = 3 THEN 3000 ELSE 3 END))) FROM generate_series(1, ${edits}) i`,
 	);
 	log = JSON.parse(
 		await cluster.psql(
@@ -77,6 +81,50 @@ test('HTTP/1.0 gets it without chunks, up to the end of the connection', async (
 	assert.match(head, /^HTTP\/1\.1 200 OK/);
 	assert.doesNotMatch(head, /transfer-encoding|content-length/i);
 	assert.deepEqual(asLogged(JSON.parse(text.slice(head.length + 4)).data), log);
+});
+
+/* Its kernel takes little at a time, and it reads slowly until it has got a long edit, which it says on stderr. */
+const slowClient = `
+import socket, sys, time
+connection = socket.socket()
+connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
+connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16384)
+connection.connect(("127.0.0.1", int(sys.argv[1])))
+connection.sendall(b"POST /getsheetlog HTTP/1.0\\r\\nContent-Type: application/json\\r\\nContent-Length: %d\\r\\n\\r\\n" % len(sys.argv[2]) + sys.argv[2].encode())
+short = True
+while part := connection.recv(4096):
+    sys.stdout.buffer.write(part)
+    if short:
+        time.sleep(0.01)
+        short = "ü".encode() * 100 not in part
+        print("" if short else "long", end="", file=sys.stderr, flush=True)
+`;
+
+test('a part of a page that is sent before the rest of the page has come is followed by that rest', async () => {
+	const proxy = await PgProxy.start(cluster, gateway);
+	try {
+		/* The first page that reaches long edits was queried as if they were short. It is held after more bytes than are
+		 * taken of a page, while the client still reads the pages before it. */
+		let passed = 0;
+		proxy.seen = (name, data) => {
+			if (name !== 'pg_sheet long' || (passed === 0 && !data.includes('ü'.repeat(100)))) return;
+			passed += data.length;
+			if (passed < 250e3) return;
+			proxy.hold(name);
+			proxy.seen = undefined;
+		};
+		const client = spawn('/usr/bin/python3', ['-c', slowClient, gateway.port, body()]);
+		const answer = text(client.stdout);
+		let said = '';
+		client.stderr.on('data', (data) => (said += data));
+		await waitUntil(() => proxy.heldBytes > 0, 'the page to be held');
+		await waitUntil(() => said === 'long', 'the client to get a part of it');
+		proxy.release();
+		const all = await answer;
+		assert.deepEqual(asLogged(JSON.parse(all.slice(all.indexOf('\r\n\r\n') + 4)).data), log);
+	} finally {
+		await proxy.remove();
+	}
 });
 
 test('a segment that does not exist, that has no edits yet, and that was trimmed', async () => {

@@ -27,6 +27,9 @@ export class PgProxy {
 		return proxy;
 	}
 
+	/** Called with the name of a connection and with data of the server's, before they are passed on or held. */
+	seen;
+
 	/** The gateway is started again, without this. */
 	async remove() {
 		this.release();
@@ -44,6 +47,7 @@ export class PgProxy {
 		});
 		client.on('data', (data) => server.write(data));
 		server.on('data', (data) => {
+			this.seen?.(wire.name, data);
 			if (!this.silent && !this.held.includes(wire.name)) client.write(data);
 			else {
 				wire.waiting.push(data);

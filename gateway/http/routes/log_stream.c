@@ -21,9 +21,9 @@ typedef struct LogStream
 {
 	char since[24]; /* seq of the last edit that was read; empty: none was */
 	int page;		/* edits queried ... */
-	int taken;		/* ... and those that arrived */
-	size_t before;	/* bytes that were there when they were queried */
-	bool cut;		/* more has arrived than was taken */
+	int taken;		/* ... those of them that were taken */
+	size_t size;	/* ... and their bytes, sent or not */
+	bool cut;		/* the edits that follow are queried again */
 	Buf bytes;		/* that were not sent */
 	bool fetching;
 	bool any;  /* an edit has been written */
@@ -65,8 +65,9 @@ static void
 log_take_edit(Request *request, PGresult *res)
 {
 	LogStream *log = request->own;
+	size_t before = log->bytes.len;
 
-	if (log->bytes.len - log->before >= 2 * LOG_PAGE_BYTES)
+	if (log->size >= 2 * LOG_PAGE_BYTES)
 	{
 		log->cut = true;
 		return;
@@ -79,14 +80,14 @@ log_take_edit(Request *request, PGresult *res)
 		buf_puts(&log->bytes, ",");
 	log->any = true;
 	log_put_edit(&log->bytes, request->number, res);
+	log->size += log->bytes.len - before;
 }
 
 /* Chooses how many edits the next page has. */
 static void
 log_end_page(LogStream *log)
 {
-	size_t bytes = log->bytes.len - log->before;
-	size_t wanted = bytes > 0 ? (size_t) log->taken * LOG_PAGE_BYTES / bytes : LOG_PAGE_MAX;
+	size_t wanted = log->size > 0 ? (size_t) log->taken * LOG_PAGE_BYTES / log->size : LOG_PAGE_MAX;
 
 	log->last = log->taken < log->page && !log->cut;
 	if (wanted > (size_t) log->page * LOG_PAGE_GROWS)
@@ -176,8 +177,8 @@ log_fetch(Request *request)
 
 	log->fetching = true;
 	log->taken = 0;
+	log->size = 0;
 	log->cut = false;
-	log->before = log->bytes.len;
 	request_stream(request, log_sql,
 				   PARAMS(request_sheet(request), request_int64(request, request->number), request_uid(request),
 						  pgparam_text(log->since[0] != '\0' ? log->since : NULL), request_int64(request, log->page)),
