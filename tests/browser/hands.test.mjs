@@ -148,11 +148,19 @@ test('the sheet without a mouse', { timeout: 300000 }, async (t) => {
 			await keyboard.press('ArrowDown');
 			await waitUntil(async () => (await box()) === 'A3', 'the cells to have the focus again');
 			await goTo('A2');
-			await keyboard.press('Shift+F10');
-			await waitUntil(async () => (await focused()) === 'Copy', 'the menu to have the focus');
-			for (let i = 0; i < 20 && (await focused()) !== 'Insert'; i++) await keyboard.press('ArrowDown');
-			await keyboard.press('ArrowRight');
-			await waitUntil(async () => /rows above/.test(await focused()), 'the submenu to have the focus');
+			const openInsert = async () => {
+				await keyboard.press('Shift+F10');
+				await waitUntil(async () => (await focused()) === 'Copy', 'the menu to have the focus');
+				for (let i = 0; i < 20 && (await focused()) !== 'Insert'; i++) await keyboard.press('ArrowDown');
+				await keyboard.press('ArrowRight');
+				await waitUntil(async () => /rows above/.test(await focused()), 'the submenu to have the focus');
+			};
+			await openInsert();
+			await keyboard.press('Escape');
+			await openInsert(); // before the submenu that Escape has left is gone
+			await keyboard.press('Escape');
+			await page.getByText(/rows above/).waitFor({ state: 'hidden' });
+			await openInsert();
 			await keyboard.press('ArrowLeft');
 			await waitUntil(async () => (await focused()) === 'Insert', 'the item to have the focus again');
 			await keyboard.press('ArrowRight');

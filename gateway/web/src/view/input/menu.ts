@@ -12,7 +12,7 @@ const panels = `section[dir] > section, ${submenu}`;
 const items = 'button:not(:disabled), [role="menuitem"]';
 /** The item whose submenu is open. */
 const open = '[data-open-submenu]';
-const waitMs = 1000;
+const waitMs = 3000;
 
 const onlyCopy = (schemas: IMenuSchema[]): IMenuSchema[] =>
 	schemas
@@ -49,12 +49,12 @@ function focusItem(item: HTMLElement | null | undefined): void {
 	input?.select();
 }
 
-/** Focuses the first item of a panel as soon as Univer shows it. */
+/** Focuses the first item of a panel as soon as Univer shows it, with its number, which is NaN at first. */
 function focusFirst(panel: () => Element | null | undefined): void {
 	const begun = performance.now();
 	const enter = () => {
 		const first = panel()?.querySelector<HTMLElement>(items);
-		focusItem(first);
+		if (first?.querySelector('input')?.value !== 'NaN') focusItem(first);
 		if (!first?.contains(document.activeElement) && performance.now() - begun < waitMs) requestAnimationFrame(enter);
 	};
 	requestAnimationFrame(enter);
@@ -97,6 +97,7 @@ function run(parts: GridParts, { key, shiftKey }: KeyboardEvent, panel: Element,
 			current.click();
 			return true;
 		case 'Escape':
+			closeSubmenu();
 			parts.injector.get(IContextMenuService).hideContextMenu();
 			parts.injector.get(ILayoutService).focus();
 			return true;
@@ -110,13 +111,26 @@ function isOfText(key: string, input: HTMLInputElement): boolean {
 	return /^(ArrowRight|Home|End| )$/.test(key) || (key === 'ArrowLeft' && input.selectionStart !== 0);
 }
 
-/** Univer opens a submenu when the mouse is over its item. */
+const lastSubmenu = () => [...document.querySelectorAll<HTMLElement>(submenu)].at(-1);
+
+/**
+ * Univer opens a submenu when the mouse is over its item, and closes it half a second after the mouse has left. If the
+ * mouse comes back meanwhile, it hides the submenu, and shows it again only when something has been scrolled.
+ */
 function openSubmenu(item: HTMLElement): void {
-	if (!item.matches(open)) {
+	let closing = lastSubmenu();
+	if (closing && item.matches(open)) closing = undefined;
+	else {
 		item.setAttribute('data-open-submenu', '');
 		item.dispatchEvent(new MouseEvent('mouseover', { bubbles: true }));
 	}
-	focusFirst(() => [...document.querySelectorAll(submenu)].at(-1));
+	focusFirst(() => {
+		const panel = lastSubmenu();
+		const hidden = panel?.style.visibility === 'hidden';
+		if (hidden) window.dispatchEvent(new Event('scroll'));
+		if (hidden || panel !== closing) closing = undefined;
+		return closing ? null : panel;
+	});
 }
 
 function closeSubmenu(): void {
