@@ -148,11 +148,11 @@ test('the sheet without a mouse', { timeout: 300000 }, async (t) => {
 			await keyboard.press('ArrowDown');
 			await waitUntil(async () => (await box()) === 'A3', 'the cells to have the focus again');
 			await goTo('A2');
-			const openInsert = async () => {
+			const openInsert = async (key = 'ArrowRight') => {
 				await keyboard.press('Shift+F10');
 				await waitUntil(async () => (await focused()) === 'Copy', 'the menu to have the focus');
 				for (let i = 0; i < 20 && (await focused()) !== 'Insert'; i++) await keyboard.press('ArrowDown');
-				await keyboard.press('ArrowRight');
+				await keyboard.press(key);
 				await waitUntil(async () => /rows above/.test(await focused()), 'the submenu to have the focus');
 			};
 			await openInsert();
@@ -161,6 +161,9 @@ test('the sheet without a mouse', { timeout: 300000 }, async (t) => {
 			await keyboard.press('Escape');
 			await page.getByText(/rows above/).waitFor({ state: 'hidden' });
 			await openInsert();
+			await goTo('A2'); // a press of the mouse beside it
+			await page.getByText(/rows above/).waitFor({ state: 'hidden' });
+			await openInsert('Enter');
 			await keyboard.press('ArrowLeft');
 			await waitUntil(async () => (await focused()) === 'Insert', 'the item to have the focus again');
 			await keyboard.press('ArrowRight');
@@ -168,6 +171,17 @@ test('the sheet without a mouse', { timeout: 300000 }, async (t) => {
 			await keyboard.press('Enter');
 			await ann.untilShows('A3', 'Rent');
 			await ann.untilShows('B6', '1150');
+			await keyboard.press('Shift+F10');
+			await waitUntil(async () => (await focused()) === 'Copy', 'the menu to have the focus');
+			for (let i = 0; i < 20 && (await focused()) !== 'Clear'; i++) await keyboard.press('ArrowDown');
+			await keyboard.press('ArrowRight');
+			await waitUntil(async () => /^Clear /.test(await focused()), 'the submenu to have the focus');
+			const first = await focused();
+			await keyboard.press('ArrowRight'); // its items have no submenu
+			await keyboard.press('ArrowDown');
+			await waitUntil(async () => /^Clear /.test(await focused()) && (await focused()) !== first, 'its next item to have the focus');
+			await keyboard.press('Escape');
+			await page.getByText('Paste Special').waitFor({ state: 'hidden' });
 		});
 		await step('the menu has the height of rows and the width of columns', async () => {
 			const size = (row, col) => page.evaluate(([r, c]) => window.pgSheet.layoutOf(r, c), [row, col]);

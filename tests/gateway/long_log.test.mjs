@@ -91,11 +91,12 @@ connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
 connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16384)
 connection.connect(("127.0.0.1", int(sys.argv[1])))
 connection.sendall(b"POST /getsheetlog HTTP/1.0\\r\\nContent-Type: application/json\\r\\nContent-Length: %d\\r\\n\\r\\n" % len(sys.argv[2]) + sys.argv[2].encode())
-short = True
+short, taken = True, 0
 while part := connection.recv(4096):
     sys.stdout.buffer.write(part)
+    taken += len(part)
     if short:
-        time.sleep(0.01)
+        time.sleep(0.01 if taken < 400000 else 0.05)
         short = "ü".encode() * 100 not in part
         print("" if short else "long", end="", file=sys.stderr, flush=True)
 `;
@@ -118,7 +119,7 @@ test('a part of a page that is sent before the rest of the page has come is foll
 		let said = '';
 		client.stderr.on('data', (data) => (said += data));
 		await waitUntil(() => proxy.heldBytes > 0, 'the page to be held');
-		await waitUntil(() => said === 'long', 'the client to get a part of it');
+		await waitUntil(() => said.includes('long'), 'the client to get a part of it');
 		proxy.release();
 		const all = await answer;
 		assert.deepEqual(asLogged(JSON.parse(all.slice(all.indexOf('\r\n\r\n') + 4)).data), log);

@@ -49,7 +49,7 @@ function focusItem(item: HTMLElement | null | undefined): void {
 	input?.select();
 }
 
-/** Focuses the first item of a panel as soon as Univer shows it, with its number, which is NaN at first. */
+/** Focuses the first item of a panel as soon as Univer shows it and its number, which is NaN at first. */
 function focusFirst(panel: () => Element | null | undefined): void {
 	const begun = performance.now();
 	const enter = () => {
@@ -65,6 +65,7 @@ function run(parts: GridParts, { key, shiftKey }: KeyboardEvent, panel: Element,
 	const all = [...panel.querySelectorAll<HTMLElement>(items)].filter((item) => item.offsetParent !== null);
 	const current = focused.closest<HTMLElement>(items)!;
 	const at = all.indexOf(current);
+	const service = parts.injector.get(IContextMenuService);
 	const focus = (index: number) => {
 		if (!panel.matches(submenu)) closeSubmenu();
 		focusItem(all[(index + all.length) % all.length]);
@@ -87,7 +88,7 @@ function run(parts: GridParts, { key, shiftKey }: KeyboardEvent, panel: Element,
 			focus(-1);
 			return true;
 		case 'ArrowRight':
-			openSubmenu(current);
+			if (!panel.matches(submenu)) openSubmenu(current);
 			return true;
 		case 'ArrowLeft':
 			if (panel.matches(submenu)) document.querySelector<HTMLElement>(open)?.focus();
@@ -95,10 +96,12 @@ function run(parts: GridParts, { key, shiftKey }: KeyboardEvent, panel: Element,
 		case 'Enter':
 		case ' ':
 			current.click();
+			// A click on an item with a submenu opens that; all others close the menu.
+			if (!panel.matches(submenu)) requestAnimationFrame(() => service.visible && openSubmenu(current, true));
 			return true;
 		case 'Escape':
 			closeSubmenu();
-			parts.injector.get(IContextMenuService).hideContextMenu();
+			service.hideContextMenu();
 			parts.injector.get(ILayoutService).focus();
 			return true;
 		default:
@@ -111,25 +114,33 @@ function isOfText(key: string, input: HTMLInputElement): boolean {
 	return /^(ArrowRight|Home|End| )$/.test(key) || (key === 'ArrowLeft' && input.selectionStart !== 0);
 }
 
-const lastSubmenu = () => [...document.querySelectorAll<HTMLElement>(submenu)].at(-1);
+/** The items of the submenus that are or were shown. */
+const owners = new WeakMap<Element, HTMLElement>();
+
+/** The submenu of an item. A new one is that of the item whose key has opened it. */
+function submenuOf(item: HTMLElement): HTMLElement | undefined {
+	const all = [...document.querySelectorAll<HTMLElement>(submenu)];
+	const panel = all.find((one) => owners.get(one) === item) ?? all.find((one) => !owners.has(one));
+	if (panel) owners.set(panel, item);
+	return panel;
+}
 
 /**
  * Univer opens a submenu when the mouse is over its item, and closes it half a second after the mouse has left. If the
- * mouse comes back meanwhile, it hides the submenu, and shows it again only when something has been scrolled.
+ * mouse comes back meanwhile, it hides the submenu until something is scrolled or the window is resized.
  */
-function openSubmenu(item: HTMLElement): void {
-	let closing = lastSubmenu();
-	if (closing && item.matches(open)) closing = undefined;
-	else {
-		item.setAttribute('data-open-submenu', '');
-		item.dispatchEvent(new MouseEvent('mouseover', { bubbles: true }));
-	}
+function openSubmenu(item: HTMLElement, isClicked = false): void {
+	let closing = submenuOf(item);
+	if (isClicked || (closing && item.matches(open))) closing = undefined;
+	else item.dispatchEvent(new MouseEvent('mouseover', { bubbles: true }));
+	item.setAttribute('data-open-submenu', '');
 	focusFirst(() => {
-		const panel = lastSubmenu();
+		const panel = submenuOf(item);
 		const hidden = panel?.style.visibility === 'hidden';
 		if (hidden) window.dispatchEvent(new Event('scroll'));
 		if (hidden || panel !== closing) closing = undefined;
-		return closing ? null : panel;
+		const isLeft = !item.matches(open) || !item.contains(document.activeElement);
+		return closing || isLeft ? null : panel;
 	});
 }
 
@@ -150,6 +161,14 @@ export function addMenuKeys(parts: GridParts): () => void {
 		// Keys of the input are none of the cells.
 		event.stopImmediatePropagation();
 	};
+	/** A press of the mouse beside the menu closes it, but not its submenu. */
+	const press = ({ target }: Event) => {
+		if (!(target instanceof Element && target.closest(panels))) closeSubmenu();
+	};
 	window.addEventListener('keydown', listen, { capture: true });
-	return () => window.removeEventListener('keydown', listen, { capture: true });
+	window.addEventListener('pointerdown', press, { capture: true });
+	return () => {
+		window.removeEventListener('keydown', listen, { capture: true });
+		window.removeEventListener('pointerdown', press, { capture: true });
+	};
 }
