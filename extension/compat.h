@@ -238,7 +238,7 @@ compat_widen_xid(TransactionId xid, FullTransactionId next)
 
 /* A SCRAM-SHA-256 secret. The setting scram_iterations of 16 and later is not asked. */
 static inline char *
-compat_scram_secret(const char *salt, int salt_len, int iterations, const char *password)
+compat_scram_secret(const void *salt, int salt_len, int iterations, const char *password)
 {
 	const char *problem = NULL;
 	char *secret;

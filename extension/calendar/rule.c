@@ -84,7 +84,7 @@ typedef struct RuleText
 	bool numbered_days; /* BYDAY=2MO */
 } RuleText;
 
-static void rule_refuse(const char *format, ...) pg_attribute_printf(1, 2) pg_attribute_noreturn();
+static _Noreturn void rule_refuse(const char *format, ...) pg_attribute_printf(1, 2);
 
 static void
 rule_refuse(const char *format, ...)

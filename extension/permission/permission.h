@@ -50,7 +50,7 @@ extern const char *permission_role_name(SheetRole role);
  * If an editor or owner is needed, that is for a change, the role is looked up with the latest snapshot. Returns the
  * account, as permission_uid(). */
 extern int64 permission_require(int64 sheet_id, int64 as_uid, SheetRole needed, bool allow_trashed);
-extern void permission_deny_trashed(int64 sheet_id) pg_attribute_noreturn();
+extern _Noreturn void permission_deny_trashed(int64 sheet_id);
 /* Always with the latest snapshot, and not in the trash. Returns the role. */
 extern SheetRole permission_require_now(int64 sheet_id, int64 as_uid, SheetRole needed);
 /* The role that a guest has in the rectangle of the link, with the latest snapshot; ROLE_NONE if the link is not valid.

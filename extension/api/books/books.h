@@ -31,7 +31,7 @@ extern Book books_check(int64 book_id, int64 as_uid, SheetRole needed, bool allo
 /* Reads the book by the active snapshot, without a lock. Checks neither the role nor whether it is in the trash. */
 extern Book books_find(int64 book_id, int64 as_uid);
 /* 42501: the caller has no role on the book. */
-extern void books_deny(const Book *book, SheetRole needed) pg_attribute_noreturn();
+extern _Noreturn void books_deny(const Book *book, SheetRole needed);
 /* Makes an empty book of this owner (0: none). */
 extern int64 books_make(const char *name, int64 owner);
 /* The ids of the tabs, also of those in the trash, in the order of the ids, by the latest snapshot. Palloced. */
