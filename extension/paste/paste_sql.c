@@ -304,7 +304,7 @@ pastes_put(ReturnSetInfo *rsinfo, const PasteId *id, const PasteInfo *info, cons
 	values[n++] = BoolGetDatum(info->blocked);
 	nulls[n] = info->uid == 0;
 	values[n++] = Int64GetDatum(info->uid);
-	values[n++] = CStringGetTextDatum(psprintf("%016" INT64_MODIFIER "x", info->origin));
+	values[n++] = CStringGetTextDatum(psprintf("%016llx", (unsigned long long) info->origin));
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
